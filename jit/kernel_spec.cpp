@@ -1,0 +1,92 @@
+#include "jit/kernel_spec.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+
+namespace gradjit::jit {
+
+std::string_view name_of(Operation operation) {
+  return operation == Operation::elu_backward ? "elu_backward" : "log_softmax_backward";
+}
+
+std::string_view name_of(Loop loop) {
+  switch (loop) {
+    case Loop::elements:
+      return "elements";
+    case Loop::packed_rows:
+      return "packed_rows";
+    case Loop::rows:
+      return "rows";
+    case Loop::columns:
+      return "columns";
+  }
+  return "?";
+}
+
+std::string_view name_of(Stage stage) {
+  switch (stage) {
+    case Stage::whole:
+      return "whole";
+    case Stage::sum:
+      return "sum";
+    case Stage::update:
+      return "update";
+  }
+  return "?";
+}
+
+namespace {
+
+/// alpha in C's hexadecimal notation: short for the usual values, and exact.
+std::string hexadecimal(float value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%a", static_cast<double>(value));
+  return text.data();
+}
+
+void append(std::string& name, std::string_view part) {
+  name += '_';
+  name += part;
+}
+
+}  // namespace
+
+std::string name_of(const KernelSpec& spec) {
+  std::string name(name_of(spec.operation));
+  append(name, name_of(spec.dtype));
+  append(name, name_of(spec.isa));
+  if (spec.operation == Operation::elu_backward) {
+    append(name, "alpha");
+    append(name, hexadecimal(std::bit_cast<float>(spec.alpha_bits)));
+    append(name, spec.use_dst ? "dst" : "src");
+  } else {
+    append(name, name_of(spec.loop));
+    append(name, std::to_string(spec.axis_rest));
+    if (spec.stage != Stage::whole) {
+      append(name, name_of(spec.stage));
+    }
+  }
+  if (spec.in_place) {
+    append(name, "in_place");
+  }
+  if (spec.streaming) {
+    append(name, "streaming");
+  }
+  return name;
+}
+
+std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
+  const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
+  const std::uint64_t shape = byte(spec.operation) | byte(spec.loop) << 8 | byte(spec.stage) << 16 |
+                              byte(spec.dtype) << 24 | byte(spec.isa) << 32 | byte(spec.use_dst) << 40 |
+                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42;
+  const std::uint64_t values = std::uint64_t{spec.alpha_bits} << 32 | spec.axis_rest;
+  // Two multiplications by odd constants (the golden ratio's, and MurmurHash3's finaliser's).
+  std::uint64_t hash = (shape ^ values * 0x9E3779B97F4A7C15U) * 0xFF51AFD7ED558CCDU;
+  hash ^= hash >> 32;
+  return static_cast<std::size_t>(hash);
+}
+
+}  // namespace gradjit::jit

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <gradjit/types.hpp>
+
+namespace gradjit::jit {
+
+enum class Operation : std::uint8_t { elu_backward, log_softmax_backward };
+
+/// The shape of a kernel's loops. What each does is told at `KernelArgs`.
+enum class Loop : std::uint8_t {
+  elements,     ///< Element by element (EluBackward).
+  packed_rows,  ///< Dense rows along a short axis, several rows to a register.
+  rows,         ///< One row along a longer axis after the other.
+  columns,      ///< The axis is not innermost: many columns side by side.
+};
+
+/// Which part of LogSoftmaxBackward a kernel does. Long rows are cut: segments are summed by one call
+/// each, then updated by one call each.
+enum class Stage : std::uint8_t { whole, sum, update };
+
+/// Exactly what the bytes of a kernel depend on: equal specs give equal bytes.
+struct KernelSpec {
+  Operation operation = Operation::elu_backward;
+  Loop loop = Loop::elements;
+  Stage stage = Stage::whole;
+  DataType dtype = DataType::f32;
+  Isa isa = Isa::avx2;
+  bool use_dst = false;   ///< EluBackward's.
+  bool in_place = false;  ///< Results go to diff_dst; KernelArgs::diff_src is not read.
+  bool streaming = false; ///< Results are stored past the caches.
+  std::uint32_t alpha_bits = 0;  ///< EluBackward's alpha, as the bits of an f32.
+  /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
+  /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`.
+  std::uint32_t axis_rest = 0;
+
+  bool operator==(const KernelSpec&) const = default;
+};
+
+/// The longest axis that `Loop::packed_rows` takes.
+inline constexpr std::int64_t packed_rows_limit = 32;
+/// `Loop::rows` works in chunks of so many elements: 8 groups of 16 lanes.
+inline constexpr std::int64_t rows_chunk = 128;
+/// `Loop::columns` sums so many axis steps in f32 before it goes on in f64.
+inline constexpr std::int64_t columns_group = 8;
+/// Sums are cut into segments of so many axis steps, whose totals are added in order.
+inline constexpr std::int64_t segment_length = 65536;
+
+/// A name for logs, profilers and dumps: "elu_backward_f32_avx512_alpha_0x1p+0_src_in_place".
+[[nodiscard]] std::string name_of(const KernelSpec& spec);
+[[nodiscard]] std::string_view name_of(Operation operation);
+[[nodiscard]] std::string_view name_of(Loop loop);
+[[nodiscard]] std::string_view name_of(Stage stage);
+
+struct KernelSpecHash {
+  [[nodiscard]] std::size_t operator()(const KernelSpec& spec) const noexcept;
+};
+
+/// What a kernel is called with; the layout is known to the generated code. Strides are in bytes.
+///
+/// elements:     `outer` runs of `inner` adjacent elements each.
+/// packed_rows:  `outer` adjacent rows.
+/// rows:         `outer` rows of `axis` adjacent elements each.
+/// columns:      `outer` slabs of `axis` steps of `inner` adjacent columns each.
+/// `outer_stride` lies between runs, rows or slabs, `axis_stride` between the steps of a column.
+/// `activation` is src or dst: what the exp or the comparison is taken of.
+struct KernelArgs {
+  const void* activation = nullptr;
+  const void* diff_dst = nullptr;
+  void* diff_src = nullptr;
+  std::int64_t outer = 0;
+  std::int64_t axis = 0;
+  std::int64_t inner = 0;
+  struct Strides {
+    std::int64_t activation = 0;
+    std::int64_t diff_dst = 0;
+    std::int64_t diff_src = 0;
+  };
+  Strides outer_stride;
+  Strides axis_stride;
+  /// Stage::sum writes the segment's totals here: one double, or for columns `inner` of them, with
+  /// room for `padded_columns(inner)`.
+  double* totals = nullptr;
+  /// Stage::update reads the sums here: one float, or for columns `inner` of them, with room for
+  /// `padded_columns(inner)`. What the room beyond `inner` holds does not matter.
+  const float* sums = nullptr;
+  /// columns, Stage::whole: scratch of `columns_scratch_bytes(inner)`, 64-byte aligned.
+  void* scratch = nullptr;
+};
+
+/// Whole vectors of columns on every instruction set.
+[[nodiscard]] constexpr std::int64_t padded_columns(std::int64_t inner) { return (inner + 15) / 16 * 16; }
+
+/// The scratch that one `columns` call needs: an f64 and an f32 per column.
+[[nodiscard]] constexpr std::size_t columns_scratch_bytes(std::int64_t inner) {
+  return static_cast<std::size_t>(padded_columns(inner)) * (sizeof(double) + sizeof(float));
+}
+
+using KernelEntry = void (*)(const KernelArgs*);
+
+}  // namespace gradjit::jit

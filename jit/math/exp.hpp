@@ -1,0 +1,53 @@
+#pragma once
+
+#include <span>
+
+#include "jit/math/exp_model.hpp"
+#include "jit/vector/vector_unit.hpp"
+
+namespace gradjit::jit {
+
+/// Registers for one vector's scale * exp(x).
+struct ExpRegisters {
+  Vec x;         ///< In: the argument. Lost.
+  Vec power;     ///< Out: 2^N (`reduce_and_scale`), or N + 127 as integers (`careful_mantissa`).
+  Vec mantissa;  ///< Out: p, so that p * 2^N is the result.
+  Vec scratch;   ///< Held for models with a table only.
+};
+
+/// Emits scale * exp(x) as `ExpModel` defines it.
+class ExpEmitter {
+ public:
+  ExpEmitter(VectorUnit& v, const ExpModel& model);
+
+  [[nodiscard]] ExpRegisters registers();
+  [[nodiscard]] int registers_per_vector() const { return model_.table_bits == 0 ? 3 : 4; }
+  /// Puts constants into registers while more than `reserve` stay free.
+  void hoist(int reserve);
+
+  /// For x from fast_from to fast_to: p and 2^N. Several vectors at once hide the latency.
+  void fast(std::span<ExpRegisters> vectors);
+  /// For any x: p and, as integers, N + 127.
+  void careful_mantissa(ExpRegisters& vector);
+
+  /// to = 2^(biased - 127), for biased exponents of normal numbers.
+  void power_of_biased(const Vec& to, const Vec& biased) { v_.shift_left(to, biased, 23); }
+
+ private:
+  void reduce(std::span<ExpRegisters> vectors);
+  void polynomial(std::span<ExpRegisters> vectors);
+  void table(ExpRegisters& vector);
+
+  VectorUnit& v_;
+  ExpModel model_;
+  Constant log2e_;
+  Constant magic_;
+  Constant minus_ln2_high_;
+  Constant minus_ln2_low_;
+  std::vector<Constant> coefficients_;
+  Constant table_;
+  Constant table_low_;
+  Constant exponent_bits_;
+};
+
+}  // namespace gradjit::jit

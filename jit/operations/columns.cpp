@@ -1,0 +1,243 @@
+// LogSoftmaxBackward along an axis that is not innermost: a slab has `axis` steps of `inner` adjacent
+// columns. Rows of columns are streamed, with what belongs to a column kept in scratch:
+//   for each slab:
+//     for each group of 8 steps, for each vector of columns: totals (f64) += tree sum (f32)
+//     sums (f32) = totals
+//     for each step, for each vector of columns: update
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "jit/operations/operations.hpp"
+#include "jit/operations/softmax_update.hpp"
+#include "jit/operations/tree_sum.hpp"
+#include "jit/vector/loops.hpp"
+
+namespace gradjit::jit {
+
+namespace {
+
+class Columns {
+ public:
+  Columns(const KernelSpec& spec, VectorUnit& v);
+  void emit();
+
+ private:
+  [[nodiscard]] static Xbyak::Reg64 r64(const General& reg) { return Assembler::r64(reg); }
+  [[nodiscard]] Xbyak::Address argument(std::size_t offset) const {
+    return a_.qword[Assembler::args() + static_cast<int>(offset)];
+  }
+
+  void slab();
+  void sum_slab();
+  void clear_totals();
+  void add_steps(int steps);
+  void narrow_totals();
+  void update_slab();
+  /// Emits a loop over the vectors of f32 (`bytes` = 4) or f64 (8) that all columns take, at `offset`.
+  void for_each_column(int bytes, const std::function<void(const Xbyak::Reg64& offset)>& body);
+  /// Emits `body` as the body of a loop that runs as often as a counter on the stack says, if at all.
+  void repeat_counted(int counter, const std::function<void()>& body);
+
+  KernelSpec spec_;
+  VectorUnit& v_;
+  Assembler& a_;
+  std::unique_ptr<Elements> elements_;
+  Tensors tensors_;
+  ElementLoop loop_;
+  General totals_;  ///< Then the sums.
+  // While a slab is summed:
+  General step_;
+  General fifth_step_;
+  General stride_;
+  General stride_3_;
+  SoftmaxUpdate update_;
+};
+
+/// What changes rarely lives on the stack.
+constexpr int slabs_left = 0;
+constexpr int steps_left = 8;
+constexpr int saved_tensors = 16;
+constexpr int frame_bytes = 40;
+
+Columns::Columns(const KernelSpec& spec, VectorUnit& v)
+    : spec_(spec),
+      v_(v),
+      a_(v.assembler()),
+      elements_(v.elements(spec.dtype)),
+      tensors_(a_, spec),
+      loop_(a_, *elements_),
+      totals_(a_.general("totals of columns")),
+      update_(v, *elements_, tensors_) {}
+
+void Columns::emit() {
+  a_.sub(a_.rsp, frame_bytes);
+  a_.mark("constants");
+  update_.hoist(tree_sum_registers);
+  a_.mov(r64(totals_), argument(offsetof(KernelArgs, outer)));
+  a_.mov(a_.qword[a_.rsp + slabs_left], r64(totals_));
+  repeat_counted(slabs_left, [&] {
+    tensors_.save(saved_tensors);
+    slab();
+    tensors_.restore(saved_tensors);
+    tensors_.advance(offsetof(KernelArgs, outer_stride));
+  });
+  a_.add(a_.rsp, frame_bytes);
+  a_.leave();
+  update_.finish();
+}
+
+void Columns::slab() {
+  if (spec_.stage == Stage::update) {
+    a_.mov(r64(totals_), argument(offsetof(KernelArgs, sums)));
+    update_slab();
+    return;
+  }
+  const bool whole = spec_.stage == Stage::whole;
+  a_.mov(r64(totals_), argument(whole ? offsetof(KernelArgs, scratch) : offsetof(KernelArgs, totals)));
+  sum_slab();
+  if (whole) {
+    narrow_totals();
+    update_slab();
+  }
+}
+
+void Columns::sum_slab() {
+  clear_totals();
+  step_ = a_.general("diff_dst of a step");
+  fifth_step_ = a_.general("diff_dst of the fifth step");
+  stride_ = a_.general("stride of the axis");
+  stride_3_ = a_.general("3 strides of the axis");
+  a_.mov(r64(stride_), argument(offsetof(KernelArgs, axis_stride.diff_dst)));
+  a_.lea(r64(stride_3_), a_.ptr[r64(stride_) + r64(stride_) * 2]);
+  a_.mov(r64(step_), argument(offsetof(KernelArgs, axis)));
+  a_.shr(r64(step_), std::countr_zero(static_cast<unsigned>(columns_group)));
+  a_.mov(a_.qword[a_.rsp + steps_left], r64(step_));
+  a_.mov(r64(step_), tensors_.diff_dst());
+  a_.mark("sum diff_dst, 8 steps at a time");
+  repeat_counted(steps_left, [&] {
+    add_steps(static_cast<int>(columns_group));
+    a_.sub(r64(step_), loop_.offset());
+    a_.lea(r64(step_), a_.ptr[r64(step_) + r64(stride_) * 8]);
+  });
+  if (spec_.axis_rest > 0) {
+    a_.mark("sum diff_dst of the last steps");
+    add_steps(static_cast<int>(spec_.axis_rest));
+  }
+  step_ = {};
+  fifth_step_ = {};
+  stride_ = {};
+  stride_3_ = {};
+}
+
+void Columns::clear_totals() {
+  a_.mark("totals = 0");
+  const Vec zero = v_.vec("zero");
+  v_.zero(zero);
+  for_each_column(8, [&](const Xbyak::Reg64& offset) {
+    v_.store_raw(a_.ptr[r64(totals_) + offset], zero);
+  });
+}
+
+/// Adds the columns of `steps` steps to the totals. `step_` goes along with the columns.
+void Columns::add_steps(int steps) {
+  a_.lea(r64(fifth_step_), a_.ptr[r64(step_) + r64(stride_) * 4]);
+  loop_.emit(1, [&](int, const Tail& tail) {
+    std::vector<Summand> summands;
+    for (int i = 0; i < steps; ++i) {
+      const Xbyak::RegExp first = r64(i < 4 ? step_ : fifth_step_);
+      const std::array<Xbyak::RegExp, 4> next{first, first + r64(stride_), first + r64(stride_) * 2,
+                                              first + r64(stride_3_)};
+      summands.push_back({next.at(static_cast<std::size_t>(i % 4)), &tail});
+    }
+    const std::optional<Vec> sum = tree_sum(v_, *elements_, summands);
+    v_.add_widened(r64(totals_) + loop_.offset() * (8 / elements_->size()), *sum);
+    if (tail.whole()) {
+      a_.add(r64(step_), elements_->vector_bytes());
+      a_.add(r64(fifth_step_), elements_->vector_bytes());
+    }
+  });
+}
+
+/// The sums follow the totals; `totals_` then points at them.
+void Columns::narrow_totals() {
+  a_.mark("sums = totals, rounded to f32");
+  const Vec low = v_.vec("low totals");
+  const Vec high = v_.vec("high totals");
+  const General sums = a_.general("sums");
+  a_.mov(r64(sums), argument(offsetof(KernelArgs, inner)));
+  a_.add(r64(sums), 15);
+  a_.and_(r64(sums), -16);
+  a_.lea(r64(sums), a_.ptr[r64(totals_) + r64(sums) * 8]);
+  for_each_column(4, [&](const Xbyak::Reg64& offset) {
+    const Xbyak::RegExp totals = r64(totals_) + offset * 2;
+    v_.load_raw(low, a_.ptr[totals]);
+    v_.load_raw(high, a_.ptr[totals + 4 * v_.lanes()]);
+    v_.narrow(low, low, high);
+    v_.store_raw(a_.ptr[r64(sums) + offset], low);
+  });
+  a_.mov(r64(totals_), r64(sums));
+}
+
+void Columns::update_slab() {
+  a_.mov(loop_.offset(), argument(offsetof(KernelArgs, axis)));
+  a_.mov(a_.qword[a_.rsp + steps_left], loop_.offset());
+  a_.mark("update, step by step");
+  repeat_counted(steps_left, [&] {
+    loop_.emit(update_.unroll(), [&](int vectors, const Tail& tail) {
+      update_.group({vectors,
+                     [this](const Xbyak::Reg64& tensor, int index) {
+                       return tensor + loop_.offset() + index * elements_->vector_bytes();
+                     },
+                     [this](int index, const Vec& scratch) -> const Vec& {
+                       const Xbyak::RegExp sums = r64(totals_) + loop_.offset() * (4 / elements_->size());
+                       v_.load_raw(scratch, a_.ptr[sums + index * 4 * v_.lanes()]);
+                       return scratch;
+                     },
+                     tail});
+    });
+    tensors_.advance(offsetof(KernelArgs, axis_stride));
+  });
+}
+
+void Columns::for_each_column(int bytes, const std::function<void(const Xbyak::Reg64& offset)>& body) {
+  const General end = a_.general("end of columns");
+  a_.mov(r64(end), argument(offsetof(KernelArgs, inner)));
+  a_.add(r64(end), 15);
+  a_.and_(r64(end), -16);
+  a_.imul(r64(end), r64(end), bytes);
+  a_.xor_(loop_.offset().cvt32(), loop_.offset().cvt32());
+  Xbyak::Label next;
+  a_.L(next);
+  body(loop_.offset());
+  a_.add(loop_.offset(), 4 * v_.lanes());
+  a_.cmp(loop_.offset(), r64(end));
+  a_.jb(next);
+}
+
+void Columns::repeat_counted(int counter, const std::function<void()>& body) {
+  Xbyak::Label next;
+  Xbyak::Label done;
+  a_.cmp(a_.qword[a_.rsp + counter], 0);
+  a_.jle(done);
+  a_.L(next);
+  body();
+  a_.dec(a_.qword[a_.rsp + counter]);
+  a_.jnz(next);
+  a_.L(done);
+}
+
+}  // namespace
+
+void emit_columns(const KernelSpec& spec, VectorUnit& v) {
+  v.assembler().enter(6);
+  v.assembler().mark("arguments");
+  Columns(spec, v).emit();
+}
+
+}  // namespace gradjit::jit

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "jit/vector/vector_unit.hpp"
+
+namespace gradjit::jit {
+
+// Each emits the whole function that `spec` describes.
+void emit_elu_backward(const KernelSpec& spec, VectorUnit& v);
+void emit_packed_rows(const KernelSpec& spec, VectorUnit& v);
+void emit_rows(const KernelSpec& spec, VectorUnit& v);
+void emit_columns(const KernelSpec& spec, VectorUnit& v);
+
+}  // namespace gradjit::jit

@@ -1,0 +1,108 @@
+#include "jit/operations/softmax_update.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+namespace gradjit::jit {
+
+SoftmaxUpdate::SoftmaxUpdate(VectorUnit& v, Elements& elements, const Tensors& tensors)
+    : v_(v),
+      elements_(elements),
+      tensors_(tensors),
+      model_(log_softmax_exp_model()),
+      exp_(v, model_),
+      magnitude_bits_(v.constant_bits(0x7FFFFFFFU)),
+      fast_to_(v.constant(model_.fast_to)) {}
+
+void SoftmaxUpdate::hoist(int reserve) {
+  const int per_vector = exp_.registers_per_vector();
+  const int scratch = elements_.scratch_registers();
+  unroll_ = std::clamp((v_.free_registers() - scratch) / per_vector, 1, 4);
+  const int held = std::max(unroll_ * per_vector + scratch, reserve);
+  exp_.hoist(held);
+  std::array rest{&magnitude_bits_, &fast_to_};
+  v_.hoist(rest, held);
+}
+
+void SoftmaxUpdate::group(const Group& group) {
+  std::vector<ExpRegisters> lanes;
+  for (int i = 0; i < group.vectors; ++i) {
+    lanes.push_back(exp_.registers());
+    elements_.load(lanes.back().x, group.at(tensors_.activation(), i), group.tail);
+  }
+  // As integers, magnitudes order like the numbers, with NaN above all.
+  const Vec& greatest = lanes[0].power;
+  v_.bit_and(greatest, lanes[0].x, magnitude_bits_);
+  for (std::size_t i = 1; i < lanes.size(); ++i) {
+    v_.bit_and(lanes[i].power, lanes[i].x, magnitude_bits_);
+    v_.max_u32(greatest, greatest, lanes[i].power);
+  }
+  const auto careful = std::make_shared<Xbyak::Label>();
+  const auto done = std::make_shared<Xbyak::Label>();
+  v_.jump_if_any(v_.compare(greatest, Compare::not_less_equal_or_nan, fast_to_), *careful);
+  v_.assembler().later([this, group, careful, done] { put_off(group, *careful, *done); });
+
+  exp_.fast(lanes);
+  for (int i = 0; i < group.vectors; ++i) {
+    ExpRegisters& vector = lanes[static_cast<std::size_t>(i)];
+    v_.mul(vector.mantissa, vector.mantissa, vector.power);
+    finish_vector(group, i, vector);
+  }
+  v_.assembler().L(*done);
+}
+
+/// From exp(dst) in `mantissa`; the other registers are free.
+void SoftmaxUpdate::finish_vector(const Group& group, int index, ExpRegisters& vector) {
+  const auto& [scratch, sums, result, unused] = vector;
+  const Vec& sum = group.sum(index, sums);
+  const Value g = elements_.read(scratch, group.at(tensors_.diff_dst(), index), group.tail);
+  v_.negated_multiply_add(result, sum, g);
+  elements_.store(group.at(tensors_.diff_src(), index), result, group.tail);
+}
+
+void SoftmaxUpdate::put_off(const Group& group, Xbyak::Label& careful, const Xbyak::Label& done) {
+  Assembler& a = v_.assembler();
+  a.mark("a group with a dst of great magnitude");
+  a.L(careful);
+  if (!careful_registers_) {
+    careful_registers_ = exp_.registers();
+  }
+  for (int i = 0; i < group.vectors; ++i) {
+    elements_.load(careful_registers_->x, group.at(tensors_.activation(), i), group.tail);
+    a.call(careful_exp_);
+    finish_vector(group, i, *careful_registers_);
+  }
+  a.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+}
+
+void SoftmaxUpdate::finish() {
+  v_.assembler().emit_later();
+  if (careful_registers_) {
+    careful_exp();
+    careful_registers_.reset();
+  }
+}
+
+/// A function of the kernel's own: exp of `x`, any x, to `mantissa`. 2^N may be out of range: its two
+/// halves are not, and only the last product rounds.
+void SoftmaxUpdate::careful_exp() {
+  Assembler& a = v_.assembler();
+  a.mark("exp of any dst");
+  a.L(careful_exp_);
+  exp_.careful_mantissa(*careful_registers_);
+  const auto& [half, exponent, result, unused] = *careful_registers_;
+  const Constant bias = v_.constant_bits(127);
+  v_.sub_i32(exponent, exponent, bias);
+  v_.shift_right_signed(half, exponent, 1);
+  v_.sub_i32(exponent, exponent, half);
+  v_.add_i32(half, half, bias);
+  v_.add_i32(exponent, exponent, bias);
+  exp_.power_of_biased(half, half);
+  exp_.power_of_biased(exponent, exponent);
+  v_.mul(result, result, half);
+  v_.mul(result, result, exponent);
+  a.ret();
+}
+
+}  // namespace gradjit::jit

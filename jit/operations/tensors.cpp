@@ -1,0 +1,51 @@
+#include "jit/operations/tensors.hpp"
+
+#include <cstddef>
+
+namespace gradjit::jit {
+
+Tensors::Tensors(Assembler& a, const KernelSpec& spec)
+    : a_(a),
+      activation_(a.argument(offsetof(KernelArgs, activation), "activation")),
+      diff_dst_(a.argument(offsetof(KernelArgs, diff_dst), "diff_dst")) {
+  if (!spec.in_place) {
+    diff_src_ = a.argument(offsetof(KernelArgs, diff_src), "diff_src");
+  }
+}
+
+void Tensors::advance(std::size_t offset) {
+  const auto stride = [&](std::size_t member) {
+    return a_.qword[Assembler::args() + static_cast<int>(offset + member)];
+  };
+  a_.add(activation(), stride(offsetof(KernelArgs::Strides, activation)));
+  a_.add(diff_dst(), stride(offsetof(KernelArgs::Strides, diff_dst)));
+  if (diff_src_.held()) {
+    a_.add(diff_src(), stride(offsetof(KernelArgs::Strides, diff_src)));
+  }
+}
+
+void Tensors::advance_by(int bytes) {
+  a_.add(activation(), bytes);
+  a_.add(diff_dst(), bytes);
+  if (diff_src_.held()) {
+    a_.add(diff_src(), bytes);
+  }
+}
+
+void Tensors::save(int at) {
+  a_.mov(a_.qword[a_.rsp + at], activation());
+  a_.mov(a_.qword[a_.rsp + at + 8], diff_dst());
+  if (diff_src_.held()) {
+    a_.mov(a_.qword[a_.rsp + at + 16], diff_src());
+  }
+}
+
+void Tensors::restore(int at) {
+  a_.mov(activation(), a_.qword[a_.rsp + at]);
+  a_.mov(diff_dst(), a_.qword[a_.rsp + at + 8]);
+  if (diff_src_.held()) {
+    a_.mov(diff_src(), a_.qword[a_.rsp + at + 16]);
+  }
+}
+
+}  // namespace gradjit::jit

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "jit/vector/vector_unit.hpp"
+
+namespace gradjit::jit {
+
+/// AVX2 with FMA and F16C: sixteen registers of eight lanes. Masks are vectors.
+class Avx2 : public VectorUnit {
+ public:
+  explicit Avx2(Assembler& assembler) : VectorUnit(assembler, 8) {}
+
+  [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
+  [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
+  void move(const Vec& to, const Value& from) override;
+  void bit_and(const Vec& to, const Vec& a, const Value& b) override;
+  void widen(const Vec& to, const Vec& from, bool upper) override;
+  void fold_f64(std::span<const Vec> parts) override;
+  void narrow(const Vec& to, const Vec& low, const Vec& high) override;
+  [[nodiscard]] Mask compare(const Vec& a, Compare predicate, const Value& b) override;
+  void multiply_where(const Mask& mask, const Vec& to, const Vec& a, const Value& b) override;
+  void move_where(const Mask& mask, const Vec& to, const Vec& from) override;
+  void jump_if_any(const Mask& mask, const Xbyak::Label& target) override;
+
+ protected:
+  void shuffle_quads(const Vec& to, const Vec& a, const Vec& b, int distance, bool upper) override;
+  [[nodiscard]] std::vector<Origin> quad_origin(int distance) const override;
+
+ private:
+  friend class Avx2Elements;
+};
+
+}  // namespace gradjit::jit

@@ -1,0 +1,101 @@
+#include "jit/vector/loops.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace gradjit::jit {
+
+ElementLoop::ElementLoop(Assembler& a, Elements& elements)
+    : a_(a),
+      elements_(elements),
+      offset_(a.general("offset")),
+      bytes_(a.argument(offsetof(KernelArgs, inner), "bytes")),
+      end_(a.general("end of whole groups")),
+      tail_count_(a.general("elements of the tail")) {
+  const int lanes = elements.vector_bytes() / elements.size();
+  a.mov(Assembler::r32(tail_count_), Assembler::r32(bytes_));
+  a.and_(Assembler::r32(tail_count_), lanes - 1);
+  a.imul(bytes(), bytes(), elements.size());
+  tail_ = elements.tail(tail_count_);
+}
+
+void ElementLoop::emit(int unroll, const std::function<void(int, const Tail&)>& group) const {
+  a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
+  if (unroll > 1) {
+    a_.mark("groups of " + std::to_string(unroll) + " vectors");
+    whole_groups(unroll, group);
+  }
+  a_.mark("single vectors");
+  whole_groups(1, group);
+  a_.mark("partial vector");
+  Xbyak::Label done;
+  a_.cmp(offset(), bytes());
+  a_.je(done);
+  group(1, tail_);
+  a_.L(done);
+}
+
+/// While at least `vectors` vectors are left: a group of them.
+void ElementLoop::whole_groups(int vectors, const std::function<void(int, const Tail&)>& group) const {
+  const int step = vectors * elements_.vector_bytes();
+  Xbyak::Label next;
+  Xbyak::Label done;
+  a_.lea(Assembler::r64(end_), a_.ptr[bytes() - step]);
+  a_.cmp(offset(), Assembler::r64(end_));
+  a_.jg(done);
+  a_.align(16);
+  a_.L(next);
+  group(vectors, whole_);
+  a_.add(offset(), step);
+  a_.cmp(offset(), Assembler::r64(end_));
+  a_.jle(next);
+  a_.L(done);
+}
+
+void repeat(Assembler& a, const General& count, const std::function<void()>& body) {
+  Xbyak::Label next;
+  Xbyak::Label done;
+  a.test(Assembler::r64(count), Assembler::r64(count));
+  a.jle(done);
+  a.L(next);
+  body();
+  a.dec(Assembler::r64(count));
+  a.jnz(next);
+  a.L(done);
+}
+
+void copy_adjacent(VectorUnit& v, const General& to, const Xbyak::RegExp& from, const General& bytes) {
+  Assembler& a = v.assembler();
+  const General copied = a.general("bytes copied");
+  const General value = a.general("value");
+  const Vec vector = v.vec("copy");
+  const Xbyak::Xmm sixteen_bytes(vector.index());
+  const Xbyak::Reg64 offset = Assembler::r64(copied);
+  const Xbyak::RegExp source = from + offset;
+  const Xbyak::RegExp target = Assembler::r64(to) + offset;
+  Xbyak::Label next;
+  Xbyak::Label pieces;
+  a.xor_(Assembler::r32(copied), Assembler::r32(copied));
+  a.L(next);
+  a.lea(Assembler::r64(value), a.ptr[offset + 16]);
+  a.cmp(Assembler::r64(value), Assembler::r64(bytes));
+  a.ja(pieces);
+  a.vmovups(sixteen_bytes, a.ptr[source]);
+  a.vmovups(a.ptr[target], sixteen_bytes);
+  a.mov(offset, Assembler::r64(value));
+  a.jmp(next);
+  a.L(pieces);
+  for (const int piece : {8, 4, 2}) {
+    const int bits = 8 * piece;
+    const Xbyak::Reg reg = Assembler::r64(value).changeBit(bits);
+    Xbyak::Label skip;
+    a.test(Assembler::r32(bytes), piece);
+    a.jz(skip);
+    a.mov(reg, a.ptr[source]);
+    a.mov(a.ptr[target], reg);
+    a.add(offset, piece);
+    a.L(skip);
+  }
+}
+
+}  // namespace gradjit::jit

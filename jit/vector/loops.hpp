@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+
+#include "jit/vector/vector_unit.hpp"
+
+namespace gradjit::jit {
+
+/// Loops over `inner` adjacent elements. Its registers, and those of its tail, are held for as long as code
+/// that a body has put off (`Assembler::later`) may be entered.
+class ElementLoop {
+ public:
+  /// Reads the number of elements from KernelArgs.
+  ElementLoop(Assembler& a, Elements& elements);
+
+  /// The offset, in bytes, of a group's first element.
+  [[nodiscard]] Xbyak::Reg64 offset() const { return Assembler::r64(offset_); }
+  /// The bytes of all elements.
+  [[nodiscard]] Xbyak::Reg64 bytes() const { return Assembler::r64(bytes_); }
+
+  /// Emits groups of `unroll` vectors, then single vectors, then what is left, as a partial vector.
+  /// `group(vectors, tail)` emits one group.
+  void emit(int unroll, const std::function<void(int vectors, const Tail& tail)>& group) const;
+
+ private:
+  void whole_groups(int vectors, const std::function<void(int, const Tail&)>& group) const;
+
+  Assembler& a_;
+  Elements& elements_;
+  General offset_;
+  General bytes_;
+  General end_;  ///< The last offset at which a group is whole.
+  General tail_count_;
+  Tail tail_;
+  Tail whole_;
+};
+
+/// Emits `body` as the body of a loop that runs `count` times (a register, counted down to zero). Skipped
+/// if count is zero or less.
+void repeat(Assembler& a, const General& count, const std::function<void()>& body);
+
+/// Copies `bytes` bytes, an even number, from `from` to where `to` points.
+void copy_adjacent(VectorUnit& v, const General& to, const Xbyak::RegExp& from, const General& bytes);
+
+}  // namespace gradjit::jit

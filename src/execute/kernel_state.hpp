@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <gradjit/executor.hpp>
+
+#include "src/cache/kernel_cache.hpp"
+#include "src/execute/block_call.hpp"
+#include "src/execute/buffers.hpp"
+#include "src/plan/plan.hpp"
+
+namespace gradjit::detail {
+
+/// What a `Kernel` is a handle to: a plan and its kernels. Immutable once it is loaded.
+class KernelState {
+ public:
+  /// `executor` is what `run` uses by default.
+  KernelState(const Request& request, Isa isa, const CacheSizes& caches, const ExecutorRef& executor);
+
+  /// Takes the kernels from `cache`. Throws `Error`.
+  void load(KernelCache& cache);
+
+  [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+  [[nodiscard]] const CompiledKernel& main_kernel() const noexcept { return *kernels_[0]; }
+
+  /// Does the work, on the executor that it was made with or on another. Throws `Error`.
+  void run(const Buffers& buffers) const { run(buffers, *executor_.get()); }
+  void run(const Buffers& buffers, Executor& executor) const;
+
+ private:
+  void run_one_call(const Pointers& pointers) const;
+
+  Plan plan_;
+  Kernels kernels_;
+  ExecutorRef executor_;
+  jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
+};
+
+}  // namespace gradjit::detail

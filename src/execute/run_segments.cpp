@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "src/execute/parts.hpp"
+#include "src/execute/run_blocks.hpp"
+#include "src/execute/scratch.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value - 1) / by + 1; }
+
+/// Room for the sum of one place, and for all sums. A lone column is padded as many are.
+std::int64_t room_for(const Plan& plan) {
+  const bool is_lone_column = plan.spec.loop == jit::Loop::columns && plan.dense == Plan::none;
+  return is_lone_column ? jit::padded_columns(1) : 1;
+}
+
+std::int64_t room_for_all(const Plan& plan) {
+  std::int64_t room = room_for(plan);
+  for (std::size_t i = 0; i < plan.loops.size(); ++i) {
+    room *= i == plan.dense ? jit::padded_columns(plan.loops[i].size) : plan.loops[i].size;
+  }
+  return room;
+}
+
+/// The part with number `index` of those of `steps` that the axis is cut into.
+AxisPart part_of(const Plan& plan, std::int64_t steps, std::int64_t index) {
+  const std::int64_t begin = index * steps;
+  return {begin, std::min(steps, plan.axis.size - begin)};
+}
+
+std::int64_t columns_of(const Plan& plan, const Block& block) {
+  return plan.dense == Plan::none ? 1 : block.steps[plan.dense];
+}
+
+/// All zeros.
+template <typename T>
+std::unique_ptr<T[]> allocate(std::int64_t count) {
+  std::unique_ptr<T[]> memory(new (std::nothrow) T[static_cast<std::size_t>(count)]());
+  if (!memory) {
+    throw Error(ErrorCode::out_of_memory, "no memory for the sums of " + std::to_string(count) + " segments");
+  }
+  return memory;
+}
+
+class SegmentedRun {
+ public:
+  SegmentedRun(const Launch& launch, Executor& executor, int concurrency)
+      : launch_(launch),
+        plan_(launch.plan),
+        executor_(executor),
+        concurrency_(concurrency),
+        grid_(launch.plan, concurrency),
+        room_(room_for(plan_)),
+        segments_(divided_up(plan_.axis.size, jit::segment_length)),
+        updates_(divided_up(plan_.axis.size, plan_.update_steps)) {}
+
+  void run() {
+    if (concurrency_ == 1 || grid_.blocks() >= concurrency_ * tasks_per_thread) {
+      const std::int64_t tasks = Grid::tasks(plan_, grid_.blocks(), concurrency_);
+      run_parts(grid_.blocks(), tasks, executor_, [this](std::int64_t first, std::int64_t last) {
+        grid_.for_each(first, last, [this](const Block& block) { run_block(block); });
+      });
+      return;
+    }
+    run_phases();
+  }
+
+ private:
+  /// All segments of one block, by one thread: what the sums have read may still be in the cache.
+  void run_block(const Block& block) const {
+    const std::int64_t columns = columns_of(plan_, block);
+    double totals[segmented_columns];
+    double sums[segmented_columns];
+    float rounded[segmented_columns];
+    std::fill_n(sums, columns, 0.0);
+    for (std::int64_t segment = 0; segment < segments_; ++segment) {
+      call_sum(launch_, block, part_of(plan_, jit::segment_length, segment), totals);
+      add(sums, totals, columns);
+    }
+    round(rounded, sums, columns);
+    for (std::int64_t index = 0; index < updates_; ++index) {
+      call_update(launch_, block, part_of(plan_, plan_.update_steps, index), rounded);
+    }
+  }
+
+  /// Few blocks: the segments are what threads share.
+  void run_phases() const {
+    const std::int64_t room = room_for_all(plan_);
+    const auto totals = allocate<double>(segments_ * room);
+    const auto sums = allocate<double>(room);
+    const auto rounded = allocate<float>(room);
+    run_phase(segments_, [&](const Block& block, std::int64_t segment) {
+      call_sum(launch_, block, part_of(plan_, jit::segment_length, segment),
+               &totals[segment * room + block.place * room_]);
+    });
+    for (std::int64_t segment = 0; segment < segments_; ++segment) {
+      add(sums.get(), &totals[segment * room], room);
+    }
+    round(rounded.get(), sums.get(), room);
+    run_phase(updates_, [&](const Block& block, std::int64_t index) {
+      call_update(launch_, block, part_of(plan_, plan_.update_steps, index), &rounded[block.place * room_]);
+    });
+  }
+
+  /// Calls `body(block, index)` for each block and each of `parts` parts of the axis.
+  template <typename Body>
+  void run_phase(std::int64_t parts, const Body& body) const {
+    const std::int64_t count = grid_.blocks() * parts;
+    const std::int64_t tasks = Grid::tasks(plan_, count, concurrency_);
+    run_parts(count, tasks, executor_, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        const std::int64_t number = i / parts;
+        grid_.for_each(number, number + 1, [&](const Block& block) { body(block, i % parts); });
+      }
+    });
+  }
+
+  static void add(double* sums, const double* totals, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      sums[i] += totals[i];
+    }
+  }
+
+  static void round(float* rounded, const double* sums, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      rounded[i] = static_cast<float>(sums[i]);
+    }
+  }
+
+  const Launch& launch_;
+  const Plan& plan_;
+  Executor& executor_;
+  int concurrency_;
+  Grid grid_;
+  std::int64_t room_;      ///< For the sums of one place.
+  std::int64_t segments_;  ///< Parts of the axis that are summed,
+  std::int64_t updates_;   ///< and that are updated.
+};
+
+}  // namespace
+
+void run_segments(const Launch& launch, Executor& executor, int concurrency) {
+  SegmentedRun(launch, executor, concurrency).run();
+}
+
+}  // namespace gradjit::detail

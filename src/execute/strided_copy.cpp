@@ -1,0 +1,282 @@
+#include "src/execute/strided_copy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "src/execute/transpose.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+/// The two innermost loops of a copy, `line` inside `lines`, and what does them.
+struct Plane {
+  void (*copy)(std::byte* to, const std::byte* from, const CopyLoop& lines, const CopyLoop& line);
+  CopyLoop lines;
+  CopyLoop line;
+};
+
+/// The loops of one copy, without those that don't loop.
+class Nest {
+ public:
+  explicit Nest(std::span<const CopyLoop> loops) {
+    for (const CopyLoop& loop : loops) {
+      if (loop.size > 1) {
+        loops_[count_++] = loop;
+      }
+    }
+    while (merge_one_pair()) {
+    }
+  }
+
+  /// Takes out the first loop for which `matches` holds; false if there is none.
+  template <typename Matches>
+  bool take(CopyLoop& taken, Matches matches) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (matches(loops_[i])) {
+        taken = loops_[i];
+        remove(i);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Takes out the last loop, or one that doesn't loop if none is left.
+  CopyLoop take_last() { return count_ == 0 ? CopyLoop{1, 0, 0} : loops_[--count_]; }
+
+  /// Calls `plane` for each step of the loops that are left.
+  void run(std::byte* to, const std::byte* from, const Plane& plane) const {
+    std::array<std::int64_t, max_copy_loops> index = {};
+    for (;;) {
+      plane.copy(to, from, plane.lines, plane.line);
+      std::size_t i = count_;
+      for (;; --i) {
+        if (i == 0) {
+          return;
+        }
+        const CopyLoop& loop = loops_[i - 1];
+        to += loop.to;
+        from += loop.from;
+        if (++index[i - 1] < loop.size) {
+          break;
+        }
+        index[i - 1] = 0;
+        to -= loop.to * loop.size;
+        from -= loop.from * loop.size;
+      }
+    }
+  }
+
+ private:
+  // Two loops are one where a step of the outer goes on where the inner ends, in both buffers.
+  bool merge_one_pair() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      for (std::size_t j = 0; j < count_; ++j) {
+        CopyLoop& inner = loops_[j];
+        if (i != j && loops_[i].to == inner.to * inner.size && loops_[i].from == inner.from * inner.size) {
+          inner.size *= loops_[i].size;
+          remove(i);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  void remove(std::size_t index) {
+    for (std::size_t i = index + 1; i < count_; ++i) {
+      loops_[i - 1] = loops_[i];
+    }
+    --count_;
+  }
+
+  std::size_t count_ = 0;
+  std::array<CopyLoop, max_copy_loops> loops_;
+};
+
+// Lines of adjacent bytes, as many as `line.size`. Short ones are moved in pieces that may overlap, which
+// needs no branch on the length.
+
+template <typename Unit>
+void copy_two(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  const auto tail = bytes - static_cast<std::int64_t>(sizeof(Unit));
+  const auto first = load_unit<Unit>(from);
+  const auto last = load_unit<Unit>(from + tail);
+  store_unit(to, first);
+  store_unit(to + tail, last);
+}
+
+void copy_four(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  copy_two<Unit16>(to, from, 32);
+  copy_two<Unit16>(to + bytes - 32, from + bytes - 32, 32);
+}
+
+void copy_many(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+template <void (*copy)(std::byte*, const std::byte*, std::int64_t)>
+void copy_runs(std::byte* to, const std::byte* from, const CopyLoop& lines, const CopyLoop& line) {
+  const auto [size, to_stride, from_stride] = lines;
+  const std::int64_t bytes = line.size;
+  for (std::int64_t i = 0; i < size; ++i) {
+    copy(to + i * to_stride, from + i * from_stride, bytes);
+  }
+}
+
+Plane take_runs(Nest& nest, std::int64_t bytes) {
+  const auto copy = bytes < 8     ? copy_runs<copy_two<Unit4>>
+                    : bytes <= 16 ? copy_runs<copy_two<Unit8>>
+                    : bytes <= 32 ? copy_runs<copy_two<Unit16>>
+                    : bytes <= 64 ? copy_runs<copy_four>
+                                  : copy_runs<copy_many>;
+  return {copy, nest.take_last(), {bytes, 1, 1}};
+}
+
+// Lines of units that are contiguous on one side at most. The loops are taken by value: for all that the
+// compiler knows, `to` might point to them.
+
+template <typename Unit>
+void fill(std::byte* to, const std::byte* from, std::int64_t size) {
+  constexpr std::int64_t per_vector = sizeof(Unit16) / sizeof(Unit);
+  Unit units[per_vector];
+  std::fill_n(units, per_vector, load_unit<Unit>(from));
+  const auto vector = load_unit<Unit16>(reinterpret_cast<const std::byte*>(units));
+  std::int64_t left = size;
+  for (; left >= per_vector; left -= per_vector) {
+    store_unit(to, vector);
+    to += sizeof(Unit16);
+  }
+  for (; left > 0; --left) {
+    store_unit(to, units[0]);
+    to += sizeof(Unit);
+  }
+}
+
+/// Four units at a time: a loop's own work takes as long as one. `to_step` and `from_step` are constants
+/// where the callers know them.
+template <typename Unit>
+inline void copy_units(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                       std::int64_t size) {
+  std::int64_t left = size;
+  for (; left >= 4; left -= 4) {
+    const auto unit0 = load_unit<Unit>(from);
+    const auto unit1 = load_unit<Unit>(from + from_step);
+    const auto unit2 = load_unit<Unit>(from + 2 * from_step);
+    const auto unit3 = load_unit<Unit>(from + 3 * from_step);
+    store_unit(to, unit0);
+    store_unit(to + to_step, unit1);
+    store_unit(to + 2 * to_step, unit2);
+    store_unit(to + 3 * to_step, unit3);
+    to += 4 * to_step;
+    from += 4 * from_step;
+  }
+  for (; left > 0; --left) {
+    store_unit(to, load_unit<Unit>(from));
+    to += to_step;
+    from += from_step;
+  }
+}
+
+template <typename Unit>
+void copy_line(std::byte* to, const std::byte* from, const CopyLoop line) {
+  constexpr auto unit = static_cast<std::int64_t>(sizeof(Unit));
+  if (line.to == unit && line.from == 0) {
+    fill<Unit>(to, from, line.size);
+  } else if (line.to == unit) {
+    copy_units<Unit>(to, unit, from, line.from, line.size);
+  } else if (line.from == unit) {
+    copy_units<Unit>(to, line.to, from, unit, line.size);
+  } else {
+    copy_units<Unit>(to, line.to, from, line.from, line.size);
+  }
+}
+
+template <typename Unit>
+void copy_lines(std::byte* to, const std::byte* from, const CopyLoop& lines, const CopyLoop& line) {
+  const auto [size, to_stride, from_stride] = lines;
+  for (std::int64_t i = 0; i < size; ++i) {
+    copy_line<Unit>(to + i * to_stride, from + i * from_stride, line);
+  }
+}
+
+/// `from` is contiguous along `read`, `to` is along `written`.
+template <typename Unit>
+void transpose(std::byte* to, const std::byte* from, const CopyLoop& read_loop, const CopyLoop& written_loop) {
+  constexpr std::int64_t side = Square<Unit>::side;
+  const CopyLoop read = read_loop;
+  const CopyLoop written = written_loop;
+  const std::int64_t read_end = read.size - read.size % side;
+  const std::int64_t written_end = written.size - written.size % side;
+  const auto square = [=](std::int64_t r, std::int64_t w) {
+    Square<Unit>::transpose(to + r * read.to + w * written.to, read.to,
+                            from + r * read.from + w * written.from, written.from);
+  };
+  // The side with the longer strides is walked line by line: its lines may all fall into the same few sets
+  // of the cache, where they would not survive until their next piece is due.
+  if (std::abs(written.from) >= std::abs(read.to)) {
+    for (std::int64_t w = 0; w < written_end; w += side) {
+      for (std::int64_t r = 0; r < read_end; r += side) {
+        square(r, w);
+      }
+    }
+  } else {
+    for (std::int64_t r = 0; r < read_end; r += side) {
+      for (std::int64_t w = 0; w < written_end; w += side) {
+        square(r, w);
+      }
+    }
+  }
+  for (std::int64_t r = read_end; r < read.size; ++r) {
+    copy_line<Unit>(to + r * read.to, from + r * read.from, {written_end, written.to, written.from});
+  }
+  for (std::int64_t w = written_end; w < written.size; ++w) {
+    copy_line<Unit>(to + w * written.to, from + w * written.from, read);
+  }
+}
+
+/// Where no loop is contiguous on both sides.
+template <typename Unit>
+Plane take_units(Nest& nest) {
+  constexpr auto unit = static_cast<std::int64_t>(sizeof(Unit));
+  const auto reads_runs = [](const CopyLoop& loop) { return loop.from == unit; };
+  CopyLoop line{1, 0, 0};
+  CopyLoop read{1, 0, 0};
+  const bool writes_runs = nest.take(line, [](const CopyLoop& loop) { return loop.to == unit; });
+  if (writes_runs && line.from != 0 && nest.take(read, reads_runs)) {
+    return {transpose<Unit>, read, line};
+  }
+  if (!writes_runs && !nest.take(line, reads_runs)) {
+    line = nest.take_last();
+  }
+  return {copy_lines<Unit>, nest.take_last(), line};
+}
+
+Plane take_plane(Nest& nest, std::int64_t unit) {
+  CopyLoop run{1, 0, 0};
+  nest.take(run, [unit](const CopyLoop& loop) { return loop.to == unit && loop.from == unit; });
+  const std::int64_t bytes = run.size * unit;
+  switch (bytes) {
+    case 2:
+      return take_units<Unit2>(nest);
+    case 4:
+      return take_units<Unit4>(nest);
+    case 8:
+      return take_units<Unit8>(nest);
+    case 16:
+      return take_units<Unit16>(nest);
+    default:
+      return take_runs(nest, bytes);
+  }
+}
+
+}  // namespace
+
+void strided_copy(std::byte* to, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit) {
+  Nest nest(loops);
+  const Plane plane = take_plane(nest, unit);
+  nest.run(to, from, plane);
+}
+
+}  // namespace gradjit::detail

@@ -1,0 +1,73 @@
+#include <gradjit/kernel_factory.hpp>
+
+#include <memory>
+
+#include "src/cache/kernel_cache.hpp"
+#include "src/cpu/probe.hpp"
+#include "src/execute/kernel_state.hpp"
+#include "src/plan/request.hpp"
+
+namespace gradjit {
+
+class KernelFactory::State {
+ public:
+  explicit State(const FactoryOptions& options)
+      : isa_(detail::effective_isa(options.max_isa)),
+        caches_(cache_sizes()),
+        executor_(options.executor.get() != nullptr ? options.executor : ExecutorRef(openmp_executor())),
+        cache_(options.cache_capacity) {}
+
+  [[nodiscard]] std::shared_ptr<const detail::KernelState> create(const detail::Request& request) {
+    auto state = std::make_shared<detail::KernelState>(request, isa_, caches_, executor_);
+    state->load(cache_);
+    return state;
+  }
+
+  [[nodiscard]] Isa isa() const noexcept { return isa_; }
+  [[nodiscard]] FactoryStats stats() const { return cache_.stats(); }
+
+ private:
+  static detail::CacheSizes cache_sizes() {
+    const detail::Caches& caches = detail::cpu_info().caches;
+    return {static_cast<std::int64_t>(caches.l1d.bytes), static_cast<std::int64_t>(caches.l2.bytes)};
+  }
+
+  Isa isa_;
+  detail::CacheSizes caches_;
+  ExecutorRef executor_;
+  detail::KernelCache cache_;
+};
+
+KernelFactory::KernelFactory(const FactoryOptions& options) : state_(std::make_unique<State>(options)) {}
+
+KernelFactory::~KernelFactory() = default;
+
+EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes, const TensorDesc& desc) {
+  return EluBackwardKernel(state_->create(detail::validated(attributes, desc)));
+}
+
+EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes, const EluBackwardTensors& tensors) {
+  return EluBackwardKernel(state_->create(detail::validated(attributes, tensors)));
+}
+
+LogSoftmaxBackwardKernel KernelFactory::log_softmax_backward(const LogSoftmaxBackward& attributes,
+                                                             const TensorDesc& desc) {
+  return LogSoftmaxBackwardKernel(state_->create(detail::validated(attributes, desc)));
+}
+
+LogSoftmaxBackwardKernel KernelFactory::log_softmax_backward(const LogSoftmaxBackward& attributes,
+                                                             const LogSoftmaxBackwardTensors& tensors) {
+  return LogSoftmaxBackwardKernel(state_->create(detail::validated(attributes, tensors)));
+}
+
+Isa KernelFactory::isa() const noexcept { return state_->isa(); }
+
+FactoryStats KernelFactory::stats() const { return state_->stats(); }
+
+KernelFactory& KernelFactory::shared() {
+  // Never destroyed: kernels may still be asked for while the process exits.
+  static KernelFactory& factory = *new KernelFactory;
+  return factory;
+}
+
+}  // namespace gradjit

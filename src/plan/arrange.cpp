@@ -1,0 +1,182 @@
+#include "src/plan/arrange.hpp"
+
+#include <algorithm>
+
+#include "src/plan/layout.hpp"
+#include "src/plan/tiles.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+using jit::Loop;
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+std::int64_t positions_of(const Plan& plan) { return plan.elements / plan.axis.size; }
+
+bool is_cut(const Plan& plan, std::size_t loop) { return plan.block[loop] < plan.loops[loop].size; }
+
+// The form that a kernel wants a tensor to have.
+
+/// How far steps of the dense loop lie apart: elements, or packed rows.
+std::int64_t dense_stride(const Plan& plan) {
+  return plan.spec.loop == Loop::packed_rows ? plan.axis.size * plan.element_size : plan.element_size;
+}
+
+/// The elements of a row are adjacent, where that is wanted.
+bool axis_fits(const Plan& plan, std::size_t tensor) {
+  return plan.spec.loop == Loop::elements || plan.spec.loop == Loop::columns || plan.axis.size == 1 ||
+         plan.axis.stride[tensor] == plan.element_size;
+}
+
+int tensors_that_fit(const Plan& plan, const Dim& dim) {
+  int count = 0;
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    count += axis_fits(plan, tensor) && dim.stride[tensor] == dense_stride(plan) ? 1 : 0;
+  }
+  return count;
+}
+
+/// Puts the loop last along which most tensors are adjacent; the innermost in memory if several are.
+void move_dense_loop_last(Plan& plan) {
+  const std::size_t last = plan.loops.size() - 1;
+  std::size_t best = last;
+  int most = tensors_that_fit(plan, plan.loops[last]);
+  for (std::size_t i = last; i-- > 0;) {
+    const int count = tensors_that_fit(plan, plan.loops[i]);
+    if (count > most) {
+      best = i;
+      most = count;
+    }
+  }
+  move_loop(plan.loops, best, last);
+}
+
+/// The dense loop is the last, the outer loop the one before it.
+void set_roles(Plan& plan) {
+  const std::size_t count = plan.loops.size();
+  const bool has_dense = plan.spec.loop != Loop::rows && count > 0;
+  const bool has_outer = plan.spec.loop != Loop::packed_rows && count > (has_dense ? 1 : 0);
+  plan.dense = has_dense ? count - 1 : Plan::none;
+  plan.outer = has_outer ? count - (has_dense ? 2 : 1) : Plan::none;
+}
+
+/// Stages the tensors that don't have the form.
+void stage_misfits(Plan& plan) {
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    const bool is_dense =
+        plan.dense == Plan::none || plan.loops[plan.dense].stride[tensor] == dense_stride(plan);
+    plan.staged[tensor] = !is_dense || !axis_fits(plan, tensor);
+  }
+}
+
+bool stages_any(const Plan& plan) { return plan.staged[0] || plan.staged[1] || plan.staged[2]; }
+
+/// Columns are also worked on where they lie: side by side if they are adjacent, else one at a time.
+void unstage_columns(Plan& plan) {
+  if (tensors_that_fit(plan, plan.loops.back()) != static_cast<int>(tensor_count)) {
+    plan.outer = plan.dense;
+    plan.dense = Plan::none;
+  }
+  plan.staged.fill(false);
+}
+
+/// Decides which tensors are staged.
+void choose_staged(Plan& plan) {
+  stage_misfits(plan);
+  if (plan.loops.size() > 1 && plan.dense != Plan::none &&
+      plan.loops[plan.dense].size < least_dense_steps(plan)) {
+    stage_all(plan);
+  }
+  const std::int64_t columns = std::min(positions_of(plan), few_columns);
+  if (plan.spec.loop == Loop::columns && plan.axis.size > greatest_tile / columns) {
+    unstage_columns(plan);
+  }
+}
+
+/// How many positions a tile has.
+std::int64_t tile_positions(const Plan& plan) {
+  if (plan.spec.loop == Loop::elements) {
+    return elu_tile;
+  }
+  const std::int64_t least = plan.spec.loop == Loop::columns ? few_columns : 1;
+  return std::max(least, log_softmax_tile / plan.axis.size);
+}
+
+/// How many columns to work on side by side.
+std::int64_t column_tile(const Plan& plan, const CacheSizes& caches) {
+  const std::int64_t steps = std::min(plan.axis.size, jit::segment_length);
+  const std::int64_t fitting = caches.l2 / 2 / (steps * plan.element_size);
+  const bool fits = fitting >= narrowest_column_tile;
+  return (fits ? std::min(fitting, widest_column_tile) : widest_column_tile) / cut_elements * cut_elements;
+}
+
+/// Where the dense loop may be cut, for blocks of about so many positions.
+std::int64_t dense_cut(const Plan& plan, std::int64_t positions, const CacheSizes& caches) {
+  switch (plan.spec.loop) {
+    case Loop::columns:
+      return column_tile(plan, caches);
+    case Loop::packed_rows:
+      return round_up(positions, cut_packed_rows);
+    default:
+      return round_up(positions, cut_elements);
+  }
+}
+
+/// Blocks of about `block_bytes`, for kernels that work on the tensors themselves.
+void make_blocks(Plan& plan, const CacheSizes& caches) {
+  std::fill_n(plan.block.begin(), plan.loops.size(), 1);
+  const std::int64_t elements = block_bytes / (plan.element_size * static_cast<std::int64_t>(tensor_count));
+  std::int64_t positions = std::max<std::int64_t>(1, elements / plan.axis.size);
+  if (plan.dense != Plan::none) {
+    plan.block[plan.dense] = std::min(plan.loops[plan.dense].size, dense_cut(plan, positions, caches));
+    positions /= plan.block[plan.dense];
+  }
+  if (plan.dense != Plan::none && is_cut(plan, plan.dense)) {
+    plan.growing = plan.spec.loop == Loop::columns ? Plan::none : plan.dense;
+  } else if (plan.outer != Plan::none) {
+    plan.block[plan.outer] = std::clamp<std::int64_t>(positions, 1, plan.loops[plan.outer].size);
+    plan.growing = plan.outer;
+  }
+  const std::size_t taken = (plan.dense != Plan::none ? 1 : 0) + (plan.outer != Plan::none ? 1 : 0);
+  const bool cuts_columns = plan.spec.loop == Loop::columns && plan.growing == Plan::none &&
+                            plan.dense != Plan::none && is_cut(plan, plan.dense);
+  plan.is_one_call = !plan.is_segmented() && plan.loops.size() == taken && !cuts_columns;
+}
+
+/// Segments are worked on for one row, or one slab's columns, at a time.
+void make_segments(Plan& plan) {
+  if (plan.outer != Plan::none) {
+    plan.block[plan.outer] = 1;
+  }
+  plan.growing = Plan::none;
+  std::int64_t columns = 1;
+  if (plan.dense != Plan::none) {
+    columns = plan.block[plan.dense] = std::min(plan.block[plan.dense], segmented_columns);
+  }
+  const std::int64_t bytes = plan.element_size * static_cast<std::int64_t>(tensor_count) * columns;
+  plan.update_steps = std::min(round_up(block_bytes / bytes + 1, jit::rows_chunk), jit::segment_length);
+}
+
+}  // namespace
+
+void arrange(Plan& plan, const CacheSizes& caches) {
+  if (!plan.loops.empty() && plan.spec.loop != Loop::rows) {
+    move_dense_loop_last(plan);
+  }
+  set_roles(plan);
+  choose_staged(plan);
+  if (stages_any(plan)) {
+    make_tiles(plan, tile_positions(plan));
+    plan.all_staged = plan.staged[0] && plan.staged[1] && plan.staged[2];
+  } else {
+    make_blocks(plan, caches);
+  }
+  if (plan.is_segmented()) {
+    make_segments(plan);
+  }
+}
+
+}  // namespace gradjit::detail

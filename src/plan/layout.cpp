@@ -1,0 +1,77 @@
+#include "src/plan/layout.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace gradjit::detail {
+namespace {
+
+/// More tensors go down along `dim` than up; diff_src decides if they are as many.
+bool goes_down(const Dim& dim) {
+  int balance = 0;
+  for (const std::int64_t stride : dim.stride) {
+    balance += (stride < 0 ? 1 : 0) - (stride > 0 ? 1 : 0);
+  }
+  return balance > 0 || (balance == 0 && dim.stride[diff_src] < 0);
+}
+
+/// No two loops of diff_src have steps of the same length: it would overlap itself.
+bool comes_before(const Dim& a, const Dim& b) {
+  return std::abs(a.stride[diff_src]) > std::abs(b.stride[diff_src]);
+}
+
+/// A step of the outer loop goes on where the inner loop ends, in every tensor.
+bool are_one(const Dim& outer, const Dim& inner) {
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    if (outer.stride[tensor] != inner.stride[tensor] * inner.size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void add_loop(Layout& layout, Dim dim) {
+  if (dim.size == 1) {
+    return;
+  }
+  if (goes_down(dim)) {
+    for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+      layout.offset[tensor] += dim.stride[tensor] * (dim.size - 1);
+      dim.stride[tensor] = -dim.stride[tensor];
+    }
+  }
+  layout.loops.push_back(dim);
+}
+
+void order_and_merge(Layout& layout) {
+  DimList& loops = layout.loops;
+  // Nearly always in order: that is what row-major tensors come as.
+  for (std::size_t i = 1; i < loops.size(); ++i) {
+    for (std::size_t j = i; j > 0 && comes_before(loops[j], loops[j - 1]); --j) {
+      std::swap(loops[j], loops[j - 1]);
+    }
+  }
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < loops.size(); ++i) {
+    if (are_one(loops[last], loops[i])) {
+      const std::int64_t size = loops[last].size * loops[i].size;
+      loops[last] = loops[i];
+      loops[last].size = size;
+    } else {
+      loops[++last] = loops[i];
+    }
+  }
+  loops.truncate(last + 1);
+}
+
+void move_loop(DimList& loops, std::size_t from, std::size_t to) {
+  if (from < to) {
+    std::rotate(loops.begin() + from, loops.begin() + from + 1, loops.begin() + to + 1);
+  } else {
+    std::rotate(loops.begin() + to, loops.begin() + from, loops.begin() + from + 1);
+  }
+}
+
+}  // namespace gradjit::detail

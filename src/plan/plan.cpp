@@ -1,0 +1,153 @@
+#include "src/plan/plan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "src/plan/arrange.hpp"
+#include "src/plan/layout.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+/// Whether results are so large that they had better be stored past the caches. No kernel has been found
+/// to gain by it yet.
+bool streaming_pays(const Plan&, const CacheSizes&) { return false; }
+
+/// What a run reads and writes, or as much of it as 64 bits can tell.
+std::int64_t bytes_of(const Plan& plan) {
+  constexpr std::int64_t count = tensor_count;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / count;
+  return std::min(plan.elements * plan.element_size, most) * count;
+}
+
+void to_bytes(Dim& dim, std::int64_t element_size) {
+  for (std::int64_t& stride : dim.stride) {
+    stride *= element_size;
+  }
+}
+
+/// Sets the loops, from all dims but the axis.
+void take_positions(Plan& plan, const Request& request) {
+  const bool has_axis = request.operation == jit::Operation::log_softmax_backward;
+  Layout layout;
+  for (std::size_t i = 0; i < request.dims.size(); ++i) {
+    if (has_axis && i == request.axis) {
+      plan.axis = request.dims[i];
+      to_bytes(plan.axis, plan.element_size);
+    } else {
+      add_loop(layout, request.dims[i]);
+    }
+  }
+  order_and_merge(layout);
+  plan.loops = layout.loops;
+  for (Dim& dim : plan.loops) {
+    to_bytes(dim, plan.element_size);
+  }
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    plan.offset[tensor] = layout.offset[tensor] * plan.element_size;
+  }
+}
+
+/// The kernel, from the logical shape and nothing else: strides must not change the order of a sum.
+void choose_kernel(Plan& plan, const Request& request) {
+  if (request.operation == jit::Operation::elu_backward) {
+    return;
+  }
+  std::int64_t inner = 1;
+  for (std::size_t i = request.axis + 1; i < request.dims.size(); ++i) {
+    inner *= request.dims[i].size;
+  }
+  const std::int64_t length = plan.axis.size;
+  jit::KernelSpec& spec = plan.spec;
+  if (length == 1 || (inner == 1 && length <= jit::packed_rows_limit)) {
+    spec.loop = jit::Loop::packed_rows;
+    spec.axis_rest = static_cast<std::uint32_t>(length);
+    return;
+  }
+  spec.loop = inner == 1 ? jit::Loop::rows : jit::Loop::columns;
+  if (length > jit::segment_length) {
+    spec.stage = jit::Stage::update;
+  } else {
+    const std::int64_t modulus = inner == 1 ? jit::rows_chunk : jit::columns_group;
+    spec.axis_rest = static_cast<std::uint32_t>(length % modulus);
+  }
+}
+
+/// What a tensor spans and whether it lies as diff_src does, from the loops and the axis.
+void measure(Plan& plan) {
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    ByteRange range{plan.offset[tensor], plan.offset[tensor] + plan.element_size};
+    bool is_alike = plan.offset[tensor] == plan.offset[diff_src];
+    const auto extend = [&](const Dim& dim) {
+      const std::int64_t length = dim.stride[tensor] * (dim.size - 1);
+      (length < 0 ? range.begin : range.end) += length;
+      is_alike = is_alike && (dim.size == 1 || dim.stride[tensor] == dim.stride[diff_src]);
+    };
+    std::for_each(plan.loops.begin(), plan.loops.end(), extend);
+    extend(plan.axis);
+    plan.range[tensor] = range;
+    plan.lies_like_diff_src[tensor] = is_alike;
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches) {
+  Plan plan;
+  plan.spec.operation = request.operation;
+  plan.spec.dtype = request.dtype;
+  plan.spec.isa = isa;
+  plan.spec.use_dst = request.use_dst;
+  plan.spec.in_place = request.in_place;
+  plan.spec.alpha_bits = request.alpha_bits;
+  plan.elements = request.elements;
+  plan.element_size = static_cast<std::int64_t>(size_of(request.dtype));
+  if (request.elements == 0) {
+    // Never called, but a kernel has a name and code.
+    if (request.operation == jit::Operation::log_softmax_backward) {
+      plan.spec.loop = jit::Loop::packed_rows;
+      plan.spec.axis_rest = 1;
+    }
+    return plan;
+  }
+  plan.bytes = bytes_of(plan);
+  take_positions(plan, request);
+  choose_kernel(plan, request);
+  measure(plan);
+  arrange(plan, caches);
+  plan.spec.streaming = streaming_pays(plan, caches);
+  return plan;
+}
+
+jit::KernelSpec spec_of(const Plan& plan, KernelRole role) {
+  jit::KernelSpec spec = plan.spec;
+  if (!plan.is_segmented()) {
+    return spec;
+  }
+  const bool is_sum = role == KernelRole::sum || role == KernelRole::sum_rest;
+  const bool is_rest = role == KernelRole::main_rest || role == KernelRole::sum_rest;
+  if (is_sum) {
+    // What a sum doesn't depend on.
+    spec.stage = jit::Stage::sum;
+    spec.in_place = false;
+    spec.streaming = false;
+  }
+  if (is_rest) {
+    const std::int64_t modulus = spec.loop == jit::Loop::rows ? jit::rows_chunk : jit::columns_group;
+    spec.axis_rest = static_cast<std::uint32_t>(plan.axis.size % modulus);
+  }
+  return spec;
+}
+
+std::vector<jit::KernelSpec> kernel_specs_of(const Plan& plan) {
+  std::vector<jit::KernelSpec> specs;
+  for (const KernelRole role : {KernelRole::main, KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
+    const jit::KernelSpec spec = spec_of(plan, role);
+    if (std::find(specs.begin(), specs.end(), spec) == specs.end()) {
+      specs.push_back(spec);
+    }
+  }
+  return specs;
+}
+
+}  // namespace gradjit::detail

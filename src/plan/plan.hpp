@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <gradjit/types.hpp>
+
+#include "jit/kernel_spec.hpp"
+#include "src/plan/request.hpp"
+#include "src/plan/tuning.hpp"
+
+namespace gradjit::detail {
+
+/// The bytes from a tensor's lowest to its highest, counted from the caller's pointer.
+struct ByteRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// How a request is carried out: which kernels, and what is done around them. A pure function of the
+/// request, the instruction set and the cache sizes. All strides and offsets are in bytes.
+///
+/// The positions of the tensors (see `Layout`) are cut into blocks; a kernel call does one block, or
+/// several that follow one another. In a block, a kernel takes steps along `axis`, along the dense loop,
+/// whose elements (or packed rows) are adjacent, and along the outer loop. Where a tensor's memory doesn't
+/// have the form that the kernel wants, its part of the block is staged: copied to a dense tile before the
+/// call, or from there after it. That changes no result: which arithmetic is used depends on the logical
+/// shape alone.
+struct Plan {
+  static constexpr std::size_t none = max_rank;
+
+  jit::KernelSpec spec;       ///< Of the kernel that writes the result.
+  std::int64_t elements = 0;  ///< Of each tensor. With 0, there is nothing to do, and the rest is unset.
+  std::int64_t element_size = 4;
+  std::int64_t bytes = 0;     ///< That a run reads and writes.
+
+  PerTensor<std::int64_t> offset = {};  ///< From the caller's pointer to the first element of the loops.
+  DimList loops;                        ///< Positions, outermost first.
+  Dim axis{1, {}};                      ///< LogSoftmaxBackward's axis, whatever its place.
+  std::size_t dense = none;             ///< The last loop, if its steps are adjacent.
+  std::size_t outer = none;             ///< The loop that a kernel takes besides.
+
+  PerTensor<bool> staged = {};
+  bool all_staged = false;
+  /// Steps of each loop in a block. The axis is never cut but by segments.
+  std::array<std::int64_t, max_rank> block = {};
+  std::size_t growing = none;  ///< The loop along which blocks that follow one another can be one call.
+  bool is_one_call = false;    ///< On one thread, one kernel call does it all.
+  std::int64_t update_steps = 0;  ///< Segmented: steps of the axis in one update call.
+
+  PerTensor<ByteRange> range;            ///< What the tensors span.
+  PerTensor<bool> lies_like_diff_src = {};  ///< Has the strides of diff_src.
+
+  /// The axis is longer than a kernel takes at once: segments are summed, then updated.
+  [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole; }
+};
+
+/// Makes the plan of a request.
+[[nodiscard]] Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches = {});
+
+/// The kernels of a plan. The rest is the last segment, or piece of one, where its length differs from the
+/// others' in what the code knows of it.
+enum class KernelRole : std::uint8_t { main, main_rest, sum, sum_rest };
+inline constexpr std::size_t kernel_roles = 4;
+[[nodiscard]] jit::KernelSpec spec_of(const Plan& plan, KernelRole role);
+
+/// All specs that a plan needs, without repetitions, the main one first.
+[[nodiscard]] std::vector<jit::KernelSpec> kernel_specs_of(const Plan& plan);
+
+}  // namespace gradjit::detail

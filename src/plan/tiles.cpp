@@ -1,0 +1,133 @@
+#include "src/plan/tiles.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "src/plan/layout.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+/// A staged tensor's innermost loop in memory, if that is neither the dense loop nor the axis. A tile takes
+/// several steps of it, so that whole cache lines are used.
+std::size_t fastest_loop(const Plan& plan, std::size_t tensor) {
+  if (!plan.staged[tensor]) {
+    return Plan::none;
+  }
+  if (plan.dense != Plan::none && plan.loops[plan.dense].stride[tensor] == 0) {
+    return Plan::none;  // Broadcast along the tile: no lines to use up.
+  }
+  const auto length = [tensor](const Dim& dim) {
+    return dim.size == 1 || dim.stride[tensor] == 0 ? std::numeric_limits<std::int64_t>::max()
+                                                    : std::abs(dim.stride[tensor]);
+  };
+  std::size_t fastest = Plan::none;
+  std::int64_t shortest = length(plan.axis);
+  for (std::size_t i = plan.loops.size(); i-- > 0;) {
+    if (length(plan.loops[i]) < shortest) {
+      fastest = i;
+      shortest = length(plan.loops[i]);
+    }
+  }
+  return fastest == plan.dense ? Plan::none : fastest;
+}
+
+/// A tile in the making: the wanted loops grow evenly, then the others from the inside out.
+class Tile {
+ public:
+  Tile(Plan& plan, std::int64_t target) : plan_(plan), target_(target) {
+    std::fill_n(plan.block.begin(), plan.loops.size(), 1);
+  }
+
+  void want(std::size_t loop) {
+    if (loop != Plan::none) {
+      wanted_[loop] = true;
+    }
+  }
+
+  void grow_wanted() {
+    for (std::size_t loop = narrowest(); loop != Plan::none; loop = narrowest()) {
+      const std::int64_t size = std::min(2 * plan_.block[loop], plan_.loops[loop].size);
+      if (positions(plan_.loops.size()) / plan_.block[loop] * size > target_) {
+        return;
+      }
+      plan_.block[loop] = size;
+    }
+  }
+
+  /// All but the first `outside` loops.
+  void grow_others(std::size_t outside) {
+    for (std::size_t i = plan_.loops.size(); i-- > outside;) {
+      const std::int64_t others = positions(plan_.loops.size()) / plan_.block[i];
+      plan_.block[i] = std::max(plan_.block[i], std::min(plan_.loops[i].size, target_ / others));
+    }
+  }
+
+  /// The product of the steps of the first `loops` loops.
+  [[nodiscard]] std::int64_t positions(std::size_t loops) const {
+    std::int64_t product = 1;
+    for (std::size_t i = 0; i < loops; ++i) {
+      product *= plan_.block[i];
+    }
+    return product;
+  }
+
+ private:
+  /// The wanted loop with the fewest steps in the tile, of those that have more.
+  [[nodiscard]] std::size_t narrowest() const {
+    std::size_t found = Plan::none;
+    for (std::size_t i = plan_.loops.size(); i-- > 0;) {
+      const bool can_grow = wanted_[i] && plan_.block[i] < plan_.loops[i].size;
+      if (can_grow && (found == Plan::none || plan_.block[i] < plan_.block[found])) {
+        found = i;
+      }
+    }
+    return found;
+  }
+
+  Plan& plan_;
+  std::int64_t target_;
+  std::array<bool, max_rank> wanted_ = {};
+};
+
+/// How many of the loops a kernel cannot take, all but the last ones.
+std::size_t loops_outside(const Plan& plan) {
+  const bool takes_outer = plan.spec.loop == jit::Loop::elements || plan.spec.loop == jit::Loop::rows;
+  const std::size_t taken = (plan.dense != Plan::none ? 1 : 0) + (takes_outer ? 1 : 0);
+  return plan.loops.size() - std::min(taken, plan.loops.size());
+}
+
+}  // namespace
+
+void stage_all(Plan& plan) { plan.staged.fill(true); }
+
+std::int64_t least_dense_steps(const Plan& plan) {
+  return plan.spec.loop == jit::Loop::columns ? few_columns : (short_run - 1) / plan.axis.size + 1;
+}
+
+void make_tiles(Plan& plan, std::int64_t target) {
+  // The loop of a transposed tensor becomes the kernel's outer loop.
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    const std::size_t fastest = fastest_loop(plan, tensor);
+    if (fastest != Plan::none && plan.outer != Plan::none) {
+      move_loop(plan.loops, fastest, plan.outer);
+    }
+  }
+  Tile tile(plan, target);
+  tile.want(plan.dense != Plan::none ? plan.dense : plan.outer);
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    tile.want(fastest_loop(plan, tensor));
+  }
+  tile.grow_wanted();
+
+  const bool is_short = plan.dense != Plan::none && plan.block[plan.dense] < least_dense_steps(plan) &&
+                        plan.block[plan.dense] < target;
+  if (is_short || tile.positions(loops_outside(plan)) > 1) {
+    stage_all(plan);
+  }
+  const bool are_all_staged = plan.staged[0] && plan.staged[1] && plan.staged[2];
+  tile.grow_others(are_all_staged ? 0 : loops_outside(plan));
+}
+
+}  // namespace gradjit::detail

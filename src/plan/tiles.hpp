@@ -1,0 +1,17 @@
+#pragma once
+
+#include "src/plan/plan.hpp"
+
+namespace gradjit::detail {
+
+/// Stages every tensor.
+void stage_all(Plan& plan);
+
+/// Sets blocks of about `target` positions, shaped for the tensors that are staged. Where the kernel could
+/// not take such blocks from the tensors that need no staging, these are staged as well.
+void make_tiles(Plan& plan, std::int64_t target);
+
+/// With fewer steps of the dense loop in a call, staging more of them together pays.
+[[nodiscard]] std::int64_t least_dense_steps(const Plan& plan);
+
+}  // namespace gradjit::detail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+namespace gradjit::detail {
+
+/// The data caches that a plan is made for. They affect speed, never results.
+struct CacheSizes {
+  std::int64_t l1 = 32 << 10;
+  std::int64_t l2 = 1 << 20;
+};
+
+/// Work that touches fewer bytes stays on the calling thread: waking a second one would take longer.
+inline constexpr std::int64_t parallel_threshold = 256 << 10;
+
+/// Work is cut into blocks of about so many bytes; a task is one or more of them.
+inline constexpr std::int64_t block_bytes = 64 << 10;
+
+/// Tasks for each thread, so that a thread that is held up does not hold up the rest.
+inline constexpr std::int64_t tasks_per_thread = 4;
+
+/// Elements of one tensor in a staged tile: for EluBackward, whose tiles stay in L1, and for
+/// LogSoftmaxBackward, whose tiles hold whole rows or columns and stay in L2.
+inline constexpr std::int64_t elu_tile = 4096;
+inline constexpr std::int64_t log_softmax_tile = 16384;
+
+/// The most elements of a tile; a row or column that is longer is not staged as a whole.
+inline constexpr std::int64_t greatest_tile = 65536;
+
+/// Runs of fewer adjacent elements are staged together rather than passed to a kernel one by one.
+inline constexpr std::int64_t short_run = 32;
+
+/// Slabs of fewer adjacent columns leave lanes unused: staged together where that is possible.
+inline constexpr std::int64_t few_columns = 16;
+
+/// How many columns are worked on side by side: as many as keep what is read twice in the second-level
+/// cache, within these limits. Their sums stay in the first level.
+inline constexpr std::int64_t narrowest_column_tile = 256;
+inline constexpr std::int64_t widest_column_tile = 2048;
+
+/// The same for axes that are cut into segments, where the sums are kept on the stack.
+inline constexpr std::int64_t segmented_columns = 512;
+
+/// Cuts are at multiples of so many elements, which are whole cache lines of dense, aligned tensors.
+inline constexpr std::int64_t cut_elements = 64;
+
+/// Cuts between packed rows are at multiples of so many rows: a register full of each element of a row.
+inline constexpr std::int64_t cut_packed_rows = 16;
+
+}  // namespace gradjit::detail

@@ -1,0 +1,255 @@
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "src/plan/message.hpp"
+#include "src/plan/overlap.hpp"
+#include "src/plan/request.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+/// A tensor's description, with the name that the caller knows it by.
+struct Named {
+  std::string_view name;
+  const TensorDesc* desc;
+};
+
+/// The descriptions of one request; in place, or with one for all, some are the same.
+using Descs = PerTensor<Named>;
+
+constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
+
+std::string text_of(const Dims& dims) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
+  }
+  return text + ")";
+}
+
+void check_data_type(const Named& tensor) {
+  const DataType dtype = tensor.desc->dtype();
+  if (dtype != DataType::f32 && dtype != DataType::bf16 && dtype != DataType::f16) {
+    refuse(tensor.name, ".dtype is ", static_cast<int>(dtype), ", expected f32, bf16 or f16");
+  }
+}
+
+/// The dims by themselves; returns the number of elements.
+std::int64_t check_dims(const Named& tensor) {
+  const Dims& dims = tensor.desc->dims();
+  if (dims.size() > max_rank) {
+    refuse(tensor.name, ".dims has ", dims.size(), " entries, expected at most ", max_rank);
+  }
+  std::int64_t elements = 1;
+  bool overflows = false;
+  bool is_empty = false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] < 0) {
+      refuse(tensor.name, ".dims[", i, "] is ", dims[i], ", expected a size >= 0");
+    }
+    is_empty = is_empty || dims[i] == 0;
+    overflows = __builtin_mul_overflow(elements, dims[i], &elements) || overflows;
+  }
+  if (is_empty) {
+    return 0;
+  }
+  const auto size = static_cast<std::int64_t>(size_of(tensor.desc->dtype()));
+  if (overflows || elements > most_bytes / size) {
+    refuse(tensor.name, ".dims is ", text_of(dims), ", expected a product of at most ", most_bytes,
+           " bytes, with elements of ", size);
+  }
+  return elements;
+}
+
+/// That the strides are as many as the dims and lead to offsets that 64 bits hold, in bytes.
+void check_strides(const Named& tensor) {
+  const Dims& dims = tensor.desc->dims();
+  const Dims& strides = tensor.desc->strides();
+  if (strides.size() != dims.size()) {
+    refuse(tensor.name, ".strides has ", strides.size(), strides.size() == 1 ? " entry" : " entries",
+           ", expected ", dims.size(), ", one for each of dims, or none for dense row-major");
+  }
+  const auto size = static_cast<std::int64_t>(size_of(tensor.desc->dtype()));
+  std::int64_t extent = size;
+  bool overflows = false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    std::int64_t step = 0;
+    std::int64_t length = 0;
+    if (dims[i] > 1) {
+      overflows = overflows || strides[i] == std::numeric_limits<std::int64_t>::min() ||
+                  __builtin_mul_overflow(std::abs(strides[i]), size, &step) ||
+                  __builtin_mul_overflow(step, dims[i] - 1, &length) ||
+                  __builtin_add_overflow(extent, length, &extent);
+    }
+  }
+  if (overflows) {
+    refuse(tensor.name, ".strides is ", text_of(strides), " for dims ", text_of(dims),
+           ", expected elements that lie less than ", most_bytes, " bytes apart");
+  }
+}
+
+void check_agreement(const Named& tensor, const Named& first) {
+  if (tensor.desc->dtype() != first.desc->dtype()) {
+    refuse(tensor.name, ".dtype is ", name_of(tensor.desc->dtype()), ", expected ",
+           name_of(first.desc->dtype()), " as ", first.name, " has");
+  }
+  if (tensor.desc->dims() != first.desc->dims()) {
+    refuse(tensor.name, ".dims is ", text_of(tensor.desc->dims()), ", expected ",
+           text_of(first.desc->dims()), " as ", first.name, " has");
+  }
+}
+
+/// Dense row-major, for tensors whose description leaves the strides out.
+void set_dense_strides(DimList& dims, Tensor tensor) {
+  std::int64_t stride = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    dims[i].stride[tensor] = stride;
+    stride *= dims[i].size;
+  }
+}
+
+void set_strides(DimList& dims, Tensor tensor, const Named& named) {
+  const Dims& strides = named.desc->strides();
+  if (strides.empty()) {
+    set_dense_strides(dims, tensor);
+    return;
+  }
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    dims[i].stride[tensor] = strides[i];
+  }
+}
+
+DimList dims_above_one(const DimList& dims) {
+  DimList longer;
+  for (const Dim& dim : dims) {
+    if (dim.size > 1) {
+      longer.push_back(dim);
+    }
+  }
+  return longer;
+}
+
+void check_output(const DimList& dims, const Named& output, bool in_place) {
+  if (output.desc->strides().empty()) {
+    return;
+  }
+  const Overlap overlap = self_overlap(dims_above_one(dims), diff_src);
+  if (overlap == Overlap::none) {
+    return;
+  }
+  refuse(output.name, ".strides is ", text_of(output.desc->strides()), " for dims ",
+         text_of(output.desc->dims()), in_place ? " of a result in place" : " of a result",
+         ", expected strides that ", overlap == Overlap::some ? "" : "can be shown to ",
+         "put no two elements in one place");
+}
+
+/// Everything about the tensors.
+void take_tensors(Request& request, const Descs& descs) {
+  const Named& first = descs[activation];
+  check_data_type(first);
+  request.dtype = first.desc->dtype();
+  request.elements = check_dims(first);
+  for (const std::int64_t size : first.desc->dims()) {
+    request.dims.push_back({size, {}});
+  }
+  for (const Tensor tensor : {activation, diff_dst, diff_src}) {
+    const Named& named = descs[tensor];
+    if (named.desc != first.desc) {
+      check_agreement(named, first);
+    }
+    if (!named.desc->strides().empty() && (tensor == activation || named.desc != first.desc)) {
+      check_strides(named);
+    }
+    if (request.elements > 0) {
+      set_strides(request.dims, tensor, named);
+    }
+  }
+  if (request.elements > 0) {
+    check_output(request.dims, descs[diff_src], request.in_place);
+  }
+}
+
+Request take_elu(const EluBackward& attributes, const Descs& descs) {
+  Request request;
+  const float alpha = attributes.alpha;
+  if (!(alpha >= 0)) {
+    refuse("alpha is ", alpha, ", expected 0 or more (infinity too)");
+  }
+  request.operation = jit::Operation::elu_backward;
+  request.use_dst = attributes.use_dst;
+  request.in_place = attributes.in_place;
+  request.alpha_bits = std::bit_cast<std::uint32_t>(alpha == 0 ? 0.0F : alpha);
+  take_tensors(request, descs);
+  return request;
+}
+
+Request take_log_softmax(const LogSoftmaxBackward& attributes, const Descs& descs) {
+  Request request;
+  request.operation = jit::Operation::log_softmax_backward;
+  request.in_place = attributes.in_place;
+  take_tensors(request, descs);
+  const auto rank = static_cast<std::int64_t>(request.dims.size());
+  const std::int64_t limit = rank == 0 ? 1 : rank;
+  if (attributes.axis < -limit || attributes.axis >= limit) {
+    refuse("axis is ", attributes.axis, ", expected ", -limit, " to ", limit - 1, " for tensors of rank ", rank);
+  }
+  request.axis = static_cast<std::size_t>(attributes.axis < 0 ? attributes.axis + limit : attributes.axis);
+  return request;
+}
+
+const TensorDesc* required(const std::optional<TensorDesc>& desc, std::string_view name,
+                           std::string_view why = "") {
+  if (!desc) {
+    refuse(name, " has no description, expected one", why);
+  }
+  return &*desc;
+}
+
+/// In place, diff_src may be left out; if it is given, it must be what diff_dst is.
+Named described_diff_src(const std::optional<TensorDesc>& desc, bool in_place, const TensorDesc& diff_dst_desc) {
+  if (!in_place) {
+    return {"diff_src", required(desc, "diff_src", ", because in_place is false")};
+  }
+  if (desc) {
+    refuse("diff_src has a description, expected none, because in_place is true: diff_dst's holds");
+  }
+  return {"diff_dst", &diff_dst_desc};
+}
+
+}  // namespace
+
+Request validated(const EluBackward& attributes, const TensorDesc& desc) {
+  return take_elu(attributes, {{{"desc", &desc}, {"desc", &desc}, {"desc", &desc}}});
+}
+
+Request validated(const EluBackward& attributes, const EluBackwardTensors& tensors) {
+  const bool use_dst = attributes.use_dst;
+  const std::string_view used = use_dst ? "dst" : "src";
+  const std::string_view unused = use_dst ? "src" : "dst";
+  const std::string_view why = use_dst ? ", because use_dst is true" : ", because use_dst is false";
+  if (use_dst ? tensors.src : tensors.dst) {
+    refuse(unused, " has a description, expected only ", used, why);
+  }
+  const TensorDesc* activation_desc = required(use_dst ? tensors.dst : tensors.src, used, why);
+  const TensorDesc* diff_dst_desc = required(tensors.diff_dst, "diff_dst");
+  return take_elu(attributes, {{{used, activation_desc},
+                                {"diff_dst", diff_dst_desc},
+                                described_diff_src(tensors.diff_src, attributes.in_place, *diff_dst_desc)}});
+}
+
+Request validated(const LogSoftmaxBackward& attributes, const TensorDesc& desc) {
+  return take_log_softmax(attributes, {{{"desc", &desc}, {"desc", &desc}, {"desc", &desc}}});
+}
+
+Request validated(const LogSoftmaxBackward& attributes, const LogSoftmaxBackwardTensors& tensors) {
+  const TensorDesc* dst_desc = required(tensors.dst, "dst");
+  const TensorDesc* diff_dst_desc = required(tensors.diff_dst, "diff_dst");
+  return take_log_softmax(
+      attributes, {{{"dst", dst_desc},
+                    {"diff_dst", diff_dst_desc},
+                    described_diff_src(tensors.diff_src, attributes.in_place, *diff_dst_desc)}});
+}
+
+}  // namespace gradjit::detail

@@ -1,0 +1,204 @@
+// The executable specification: what every emitted kernel computes, one element at a time, with the same
+// operations in the same order. Built twice; see portable.cpp.
+
+#include <limits>
+
+#include "jit/kernel_spec.hpp"
+#include "src/portable/kernels_math.hpp"
+
+namespace gradjit::detail::portable {
+
+namespace GRADJIT_PORTABLE_NAMESPACE {
+
+namespace {
+
+using jit::KernelArgs;
+using jit::KernelSpec;
+using jit::Loop;
+using jit::Stage;
+
+/// Where a kernel reads and writes: advances of the three tensors go together.
+struct Pointers {
+  const std::byte* activation;
+  const std::byte* diff_dst;
+  std::byte* diff_src;
+
+  [[nodiscard]] Pointers at(const KernelArgs::Strides& stride, std::int64_t index) const {
+    return {activation + stride.activation * index, diff_dst + stride.diff_dst * index,
+            diff_src + stride.diff_src * index};
+  }
+};
+
+Pointers pointers_of(const KernelSpec& spec, const KernelArgs& args) {
+  const void* diff_src = spec.in_place ? args.diff_dst : args.diff_src;
+  return {static_cast<const std::byte*>(args.activation), static_cast<const std::byte*>(args.diff_dst),
+          static_cast<std::byte*>(const_cast<void*>(diff_src))};
+}
+
+constexpr KernelArgs::Strides adjacent(std::int64_t size) { return {size, size, size}; }
+
+/// EluBackward of one element. exp(src) for positive src is worked out nowhere.
+class Elu {
+ public:
+  explicit Elu(const KernelSpec& spec)
+      : alpha_(std::bit_cast<float>(spec.alpha_bits)), use_dst_(spec.use_dst) {
+    if (!use_dst_ && alpha_ > 0 && alpha_ < std::numeric_limits<float>::infinity()) {
+      model_ = jit::elu_exp_model(spec.dtype, alpha_);
+    }
+  }
+
+  [[nodiscard]] float operator()(float activation, float g) const {
+    if (activation > 0) {
+      return g;
+    }
+    if (use_dst_) {
+      return (activation + alpha_) * g;
+    }
+    if (alpha_ == 0) {
+      return activation != activation ? activation : g * 0.0F;
+    }
+    if (alpha_ == std::numeric_limits<float>::infinity()) {
+      // Infinity for a finite src; NaN for -infinity, where exp is 0, and for NaN.
+      return std::fma(activation, 0.0F, alpha_) * g;
+    }
+    return times_scaled_exp(g, scaled_exp(model_, activation));
+  }
+
+ private:
+  float alpha_;
+  bool use_dst_;
+  jit::ExpModel model_;
+};
+
+template <DataType dtype>
+void elu_backward(const KernelSpec& spec, const KernelArgs& args) {
+  const Elu elu(spec);
+  using E = Element<dtype>;
+  for (std::int64_t run = 0; run < args.outer; ++run) {
+    const Pointers from = pointers_of(spec, args).at(args.outer_stride, run);
+    for (std::int64_t i = 0; i < args.inner; ++i) {
+      const Pointers p = from.at(adjacent(E::size), i);
+      E::store(p.diff_src, elu(E::load(p.activation), E::load(p.diff_dst)));
+    }
+  }
+}
+
+/// One row or column along the axis.
+template <DataType dtype>
+struct Line {
+  using E = Element<dtype>;
+  Pointers start;
+  KernelArgs::Strides stride;
+  std::int64_t length;
+
+  /// diff_dst at `index`, or what counts for an absent element.
+  [[nodiscard]] float diff_dst(std::int64_t index) const {
+    return index < length ? E::load(start.at(stride, index).diff_dst) : 0.0F;
+  }
+
+  /// Loop::packed_rows: 32 lanes, the absent ones zero, folded in f32.
+  [[nodiscard]] float short_sum() const {
+    float lanes[jit::packed_rows_limit];
+    for (int i = 0; i < jit::packed_rows_limit; ++i) {
+      lanes[i] = diff_dst(i);
+    }
+    return fold(lanes, jit::packed_rows_limit / 2) + 0.0F;
+  }
+
+  /// A segment of Loop::rows: element i belongs to lane i mod 16; eight elements of a lane are added in
+  /// f32, the rest in f64.
+  [[nodiscard]] double row_total() const {
+    double lanes[16] = {};
+    for (std::int64_t chunk = 0; chunk < length; chunk += jit::rows_chunk) {
+      for (int lane = 0; lane < 16; ++lane) {
+        float eight[8];
+        for (int j = 0; j < 8; ++j) {
+          eight[j] = diff_dst(chunk + 16 * j + lane);
+        }
+        lanes[lane] += static_cast<double>(sum_of_eight(eight));
+      }
+    }
+    return fold(lanes, 8);
+  }
+
+  /// A segment of Loop::columns: eight steps are added in f32, the rest in f64.
+  [[nodiscard]] double column_total() const {
+    double total = 0;
+    for (std::int64_t group = 0; group < length; group += jit::columns_group) {
+      float eight[8];
+      for (int j = 0; j < 8; ++j) {
+        eight[j] = diff_dst(group + j);
+      }
+      total += static_cast<double>(sum_of_eight(eight));
+    }
+    return total;
+  }
+
+  void update(const jit::ExpModel& model, float sum) const {
+    for (std::int64_t i = 0; i < length; ++i) {
+      const Pointers p = start.at(stride, i);
+      E::store(p.diff_src, std::fma(-exp_of(model, E::load(p.activation)), sum, E::load(p.diff_dst)));
+    }
+  }
+};
+
+/// Does the stage of one row or column; `index` is its place among `totals` and `sums`.
+template <DataType dtype>
+void log_softmax_line(const KernelSpec& spec, const KernelArgs& args, const jit::ExpModel& model,
+                      const Line<dtype>& line, std::int64_t index) {
+  const auto total = [&] { return spec.loop == Loop::columns ? line.column_total() : line.row_total(); };
+  if (spec.stage == Stage::sum) {
+    args.totals[index] = total();
+  } else if (spec.stage == Stage::update) {
+    line.update(model, args.sums[index]);
+  } else if (spec.loop == Loop::packed_rows) {
+    line.update(model, line.short_sum());
+  } else {
+    line.update(model, static_cast<float>(total()));
+  }
+}
+
+template <DataType dtype>
+void log_softmax_backward(const KernelSpec& spec, const KernelArgs& args) {
+  const jit::ExpModel model = jit::log_softmax_exp_model();
+  const auto element = adjacent(Element<dtype>::size);
+  const bool columns = spec.loop == Loop::columns;
+  const bool packed = spec.loop == Loop::packed_rows;
+  const std::int64_t length = packed ? spec.axis_rest : args.axis;
+  const std::int64_t packed_stride = length * Element<dtype>::size;
+  const std::int64_t lines = columns ? args.inner : 1;
+  for (std::int64_t outer = 0; outer < args.outer; ++outer) {
+    const Pointers from =
+        pointers_of(spec, args).at(packed ? adjacent(packed_stride) : args.outer_stride, outer);
+    for (std::int64_t i = 0; i < lines; ++i) {
+      const Line<dtype> line{from.at(element, i), columns ? args.axis_stride : element, length};
+      log_softmax_line(spec, args, model, line, outer * lines + i);
+    }
+  }
+}
+
+template <DataType dtype>
+void run_typed(const KernelSpec& spec, const KernelArgs& args) {
+  if (spec.operation == jit::Operation::elu_backward) {
+    elu_backward<dtype>(spec, args);
+  } else {
+    log_softmax_backward<dtype>(spec, args);
+  }
+}
+
+}  // namespace
+
+void run(const KernelSpec& spec, const KernelArgs& args) {
+  switch (spec.dtype) {
+    case DataType::f32:
+      return run_typed<DataType::f32>(spec, args);
+    case DataType::bf16:
+      return run_typed<DataType::bf16>(spec, args);
+    case DataType::f16:
+      return run_typed<DataType::f16>(spec, args);
+  }
+}
+
+}  // namespace GRADJIT_PORTABLE_NAMESPACE
+
+}  // namespace gradjit::detail::portable

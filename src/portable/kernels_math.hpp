@@ -1,0 +1,88 @@
+#pragma once
+
+#ifdef __FAST_MATH__
+#error "gradjit's numerics need IEEE arithmetic: build it without -ffast-math"
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "jit/math/exp_model.hpp"
+#include "src/portable/element.hpp"
+
+namespace gradjit::detail::portable {
+inline namespace GRADJIT_PORTABLE_NAMESPACE {
+
+/// scale * exp(x) = p * 2^exponent; see `jit::ExpModel`.
+struct ScaledExp {
+  float p;
+  int exponent;
+};
+
+inline ScaledExp scaled_exp(const jit::ExpModel& model, float x) {
+  x = model.lowest > x ? model.lowest : x;  // written so that NaN stays, as vmaxps and vminps do
+  x = model.highest < x ? model.highest : x;
+  const float t = std::fma(x, model.log2e, model.magic);
+  const float n = t - model.magic;
+  float r = std::fma(n, model.minus_ln2_high, x);
+  if (model.two_step_reduction) {
+    r = std::fma(n, model.minus_ln2_low, r);
+  }
+  const auto low_bits =
+      static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(t) - std::bit_cast<std::uint32_t>(model.unbiased_magic));
+  const int exponent = (low_bits >> model.table_bits) - 127;
+  const auto& c = model.coefficients;
+  if (model.table_bits == 0) {
+    float p = c[model.degree];
+    for (int i = model.degree - 1; i >= 0; --i) {
+      p = std::fma(p, r, c[i]);
+    }
+    return {p, exponent};
+  }
+  const float curve = std::fma(std::fma(c[4], r, c[3]), r, c[2]);
+  const float q = std::fma(r * r, curve, r);
+  const auto j = static_cast<std::size_t>(low_bits & 3);
+  return {model.table[j] + std::fma(model.table[j], q, model.table_low[j]), exponent};
+}
+
+/// 2^exponent, for exponents of normal numbers.
+inline float power_of_two(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
+}
+
+/// g * alpha * exp(src) for src <= 0: one multiplication scales where that is exact; the rest of a very
+/// low exponent comes after g, in two steps, since it may be below f32's range and g may be large.
+inline float times_scaled_exp(float g, const ScaledExp& e) {
+  const int first = std::max(e.exponent, jit::lowest_single_exponent);
+  const int rest = e.exponent - first;
+  const int half = rest >> 1;
+  return e.p * power_of_two(first) * g * power_of_two(half) * power_of_two(rest - half);
+}
+
+/// exp(dst): two exact steps, then the last rounds (to a subnormal, or to infinity).
+inline float exp_of(const jit::ExpModel& model, float x) {
+  const ScaledExp e = scaled_exp(model, x);
+  const int half = e.exponent >> 1;
+  return e.p * power_of_two(half) * power_of_two(e.exponent - half);
+}
+
+/// Sums eight floats as a tree: at most three roundings deep.
+inline float sum_of_eight(const float* v) {
+  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+/// Adds the upper half of `lanes` to the lower until one is left, from `distance` on.
+template <typename T>
+T fold(T* lanes, int distance) {
+  for (; distance > 0; distance /= 2) {
+    for (int i = 0; i < distance; ++i) {
+      lanes[i] += lanes[i + distance];
+    }
+  }
+  return lanes[0];
+}
+
+}  // namespace GRADJIT_PORTABLE_NAMESPACE
+}  // namespace gradjit::detail::portable

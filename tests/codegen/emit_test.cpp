@@ -1,0 +1,116 @@
+// Properties of the generated code that hold whatever the host can run: every spec is emitted, is the same
+// each time, and says what it does.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <exception>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "jit/emit.hpp"
+
+namespace gradjit::jit {
+namespace {
+
+constexpr Isa isas[] = {Isa::avx2, Isa::avx512, Isa::avx512_bf16};
+constexpr DataType dtypes[] = {DataType::f32, DataType::bf16, DataType::f16};
+
+void add_elu(std::vector<KernelSpec>& specs, KernelSpec spec) {
+  for (const float alpha : {0.0F, 1.0F, 0.37F, 2.0F, 1e-40F, 3e38F, std::bit_cast<float>(0x7F800000U)}) {
+    for (const bool use_dst : {false, true}) {
+      spec.alpha_bits = std::bit_cast<std::uint32_t>(alpha);
+      spec.use_dst = use_dst;
+      specs.push_back(spec);
+    }
+  }
+}
+
+void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
+  spec.operation = Operation::log_softmax_backward;
+  spec.loop = Loop::packed_rows;
+  for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
+    spec.axis_rest = length;
+    specs.push_back(spec);
+  }
+  for (const Stage stage : {Stage::whole, Stage::sum, Stage::update}) {
+    spec.stage = stage;
+    spec.loop = Loop::rows;
+    for (std::uint32_t rest = 0; rest < rows_chunk; ++rest) {
+      spec.axis_rest = rest;
+      specs.push_back(spec);
+    }
+    spec.loop = Loop::columns;
+    for (std::uint32_t rest = 0; rest < columns_group; ++rest) {
+      spec.axis_rest = rest;
+      specs.push_back(spec);
+    }
+  }
+}
+
+/// Every spec that there is, but for the values of alpha.
+std::vector<KernelSpec> all_specs() {
+  std::vector<KernelSpec> specs;
+  for (const Isa isa : isas) {
+    for (const DataType dtype : dtypes) {
+      for (const bool in_place : {false, true}) {
+        const KernelSpec spec{.dtype = dtype, .isa = isa, .in_place = in_place};
+        add_elu(specs, spec);
+        add_log_softmax(specs, spec);
+      }
+    }
+  }
+  return specs;
+}
+
+TEST(Emit, EverySpecIsEmittedTheSameTwice) {
+  for (const KernelSpec& spec : all_specs()) {
+    const EmittedKernel first = emit(spec);
+    ASSERT_GT(first.code_size, 0U) << name_of(spec);
+    ASSERT_LE(first.code_size, first.bytes.size());
+    ASSERT_EQ(first.bytes, emit(spec).bytes) << name_of(spec);
+  }
+}
+
+TEST(Emit, EntryIsEndbr64) {
+  const std::vector<std::uint8_t> endbr64{0xF3, 0x0F, 0x1E, 0xFA};
+  for (const KernelSpec& spec : all_specs()) {
+    const EmittedKernel kernel = emit(spec);
+    ASSERT_EQ(std::vector(kernel.bytes.begin(), kernel.bytes.begin() + 4), endbr64) << name_of(spec);
+  }
+}
+
+TEST(Emit, MarksAreInOrderAndInTheCode) {
+  for (const KernelSpec& spec : all_specs()) {
+    const EmittedKernel kernel = emit(spec);
+    ASSERT_FALSE(kernel.marks.empty());
+    std::size_t last = 0;
+    for (const Mark& mark : kernel.marks) {
+      ASSERT_GE(mark.offset, last) << name_of(spec);
+      ASSERT_LE(mark.offset, kernel.code_size) << name_of(spec);
+      ASSERT_FALSE(mark.text.empty());
+      last = mark.offset;
+    }
+  }
+}
+
+TEST(Emit, NamesTellSpecsApart) {
+  const std::vector<KernelSpec> specs = all_specs();
+  std::set<std::string> names;
+  std::set<std::size_t> hashes;
+  for (const KernelSpec& spec : specs) {
+    names.insert(name_of(spec));
+    hashes.insert(KernelSpecHash()(spec));
+  }
+  EXPECT_EQ(names.size(), specs.size());
+  EXPECT_EQ(hashes.size(), specs.size());
+}
+
+TEST(Emit, PortableHasNoCode) {
+  EXPECT_THROW(static_cast<void>(emit({.isa = Isa::portable})), std::exception);
+}
+
+}  // namespace
+}  // namespace gradjit::jit

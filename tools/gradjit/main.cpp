@@ -1,0 +1,64 @@
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <gradjit/version.hpp>
+
+#include "tools/gradjit/command.hpp"
+#include "tools/gradjit/output.hpp"
+#include "tools/gradjit/text.hpp"
+
+namespace gradjit::tool {
+namespace {
+
+constexpr AddCommand commands[] = {add_info, add_check, add_run, add_dump};
+
+/// The one place that writes to stderr: one line, whatever the message holds.
+int complain(const std::string& message) {
+  std::fputs(("gradjit: " + one_line(message) + "\n").c_str(), stderr);
+  return status_bad_input;
+}
+
+/// --help and --version reach us as exceptions too.
+int parse_result(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) return complain(fmt::format("{} (see gradjit --help)", error.what()));
+  std::ostringstream text;
+  app.exit(error, text, text);
+  print(text.str());
+  flush_output();
+  return status_good;
+}
+
+int run_tool(int argc, char** argv) {
+  CLI::App app("gradjit: just-in-time compiled gradients of ELU and log-softmax for x86-64", "gradjit");
+  app.set_version_flag("--version", std::string("gradjit ") + version);
+  app.require_subcommand(1);
+  app.footer("Exit status: 0 good, 1 a check failed, 2 wrong usage or bad input.");
+  Action action;
+  for (const AddCommand add : commands) add(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return parse_result(app, error);
+  }
+  const int status = action();
+  flush_output();
+  return status;
+}
+
+}  // namespace
+}  // namespace gradjit::tool
+
+int main(int argc, char** argv) {
+  try {
+    return gradjit::tool::run_tool(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return gradjit::tool::complain("out of memory");
+  } catch (const std::exception& error) {
+    return gradjit::tool::complain(error.what());
+  }
+}
