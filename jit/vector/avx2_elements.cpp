@@ -1,8 +1,5 @@
-// Elements on AVX2. f32 has masked loads and stores; sixteen-bit types have none, so that a partial
-// vector is read and written in pieces of 4, 2 and 1.
-
-#include <algorithm>
-#include <array>
+// Elements on AVX2. A partial vector is read and written in pieces of 4, 2 and 1 elements: sixteen-bit types
+// have no masked loads and stores, and those of f32 are slow on several processors.
 
 #include "jit/vector/avx2.hpp"
 
@@ -25,72 +22,48 @@ class Avx2Elements : public Elements {
 
   Tail tail(int count) override {
     Tail tail;
-    if (count == v_.lanes()) {
-      return tail;
-    }
-    tail.fixed = count;
-    if (dtype_ == DataType::f32) {
-      tail.lanes = v_.vec("tail lanes");
-      a_.vmovups(ymm(tail.lanes), a_.ptr[a_.rip + lane_masks() + 4 * (8 - count)]);
-    }
+    tail.fixed = count == v_.lanes() ? 0 : count;
     return tail;
   }
 
   Tail tail(const General& count) override {
     Tail tail;
     tail.count = &count;
-    if (dtype_ == DataType::f32) {
-      tail.lanes = v_.vec("tail lanes");
-      const General masks = a_.general("lane masks");
-      const General minus_count = a_.general("minus count");
-      a_.lea(r64(masks), a_.ptr[a_.rip + lane_masks() + 32]);
-      a_.mov(r64(minus_count), r64(count));
-      a_.neg(r64(minus_count));
-      a_.vmovups(ymm(tail.lanes), a_.ptr[r64(masks) + r64(minus_count) * 4]);
-    }
     return tail;
   }
 
   void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
-    if (dtype_ == DataType::f32) {
-      if (tail.whole()) {
-        a_.vmovups(ymm(to), a_.yword[from]);
-      } else {
-        a_.vmaskmovps(ymm(to), ymm(tail.lanes), a_.yword[from]);
-      }
-      return;
-    }
     if (!tail.whole()) {
       load_pieces(to, from, tail);
     }
-    if (dtype_ == DataType::f16) {
-      tail.whole() ? a_.vcvtph2ps(ymm(to), a_.xword[from]) : a_.vcvtph2ps(ymm(to), xmm(to));
-    } else {
-      tail.whole() ? a_.vpmovzxwd(ymm(to), a_.xword[from]) : a_.vpmovzxwd(ymm(to), xmm(to));
-      a_.vpslld(ymm(to), ymm(to), 16);
+    switch (dtype_) {
+      case DataType::f32:
+        if (tail.whole()) {
+          a_.vmovups(ymm(to), a_.yword[from]);
+        }
+        break;
+      case DataType::f16:
+        tail.whole() ? a_.vcvtph2ps(ymm(to), a_.xword[from]) : a_.vcvtph2ps(ymm(to), xmm(to));
+        break;
+      case DataType::bf16:
+        tail.whole() ? a_.vpmovzxwd(ymm(to), a_.xword[from]) : a_.vpmovzxwd(ymm(to), xmm(to));
+        a_.vpslld(ymm(to), ymm(to), 16);
+        break;
     }
   }
 
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
-    switch (dtype_) {
-      case DataType::f32:
-        if (tail.whole()) {
-          a_.vmovups(a_.yword[to], ymm(from));
-        } else {
-          a_.vmaskmovps(a_.yword[to], ymm(tail.lanes), ymm(from));
-        }
-        return;
-      case DataType::f16:
-        a_.vcvtps2ph(xmm(from), ymm(from), 0);
-        break;
-      case DataType::bf16:
-        round_to_bf16(from);
-        break;
+    if (dtype_ == DataType::f16) {
+      a_.vcvtps2ph(xmm(from), ymm(from), 0);
+    } else if (dtype_ == DataType::bf16) {
+      round_to_bf16(from);
     }
-    if (tail.whole()) {
-      a_.vmovups(a_.xword[to], xmm(from));
-    } else {
+    if (!tail.whole()) {
       store_pieces(to, from, tail);
+    } else if (dtype_ == DataType::f32) {
+      a_.vmovups(a_.yword[to], ymm(from));
+    } else {
+      a_.vmovups(a_.xword[to], xmm(from));
     }
   }
 
@@ -106,13 +79,6 @@ class Avx2Elements : public Elements {
   static Xbyak::Reg32 r32(const General& reg) { return Assembler::r32(reg); }
   static Xbyak::Xmm xmm(const Vec& vec) { return Xbyak::Xmm(vec.index()); }
   static Xbyak::Ymm ymm(const Vec& vec) { return Xbyak::Ymm(vec.index()); }
-
-  /// Eight words of ones, then eight zeros: read from 8 - n words on, n lanes are ones.
-  const Xbyak::Label& lane_masks() {
-    std::array<std::uint32_t, 16> words{};
-    std::fill_n(words.begin(), 8, 0xFFFFFFFFU);
-    return a_.constant(words);
-  }
 
   /// Emits `piece` for each of the pieces of 1, 2 and 4 elements that `tail` has. A count known at
   /// emission selects them now, one in a register by a branch.
@@ -135,11 +101,11 @@ class Avx2Elements : public Elements {
   Xbyak::RegExp after_larger(const Tail& tail, const General& start, const General& index, int elements) {
     const int larger = 7 & ~(2 * elements - 1);
     if (tail.count == nullptr) {
-      return r64(start) + 2 * (tail.fixed & larger);
+      return r64(start) + size() * (tail.fixed & larger);
     }
     a_.mov(r32(index), r32(*tail.count));
     a_.and_(r32(index), larger);
-    return r64(start) + r64(index) * 2;
+    return r64(start) + r64(index) * size();
   }
 
   /// The last elements first: each larger piece pushes what is there upwards.
@@ -148,33 +114,66 @@ class Avx2Elements : public Elements {
     const General index = a_.general("index in tail");
     a_.lea(r64(start), a_.ptr[from]);
     a_.vpxor(xmm(to), xmm(to), xmm(to));
-    if_has(tail, 1, [&] {
-      a_.vpinsrw(xmm(to), xmm(to), a_.word[after_larger(tail, start, index, 1)], 0);
-    });
-    if_has(tail, 2, [&] {
-      const Xbyak::RegExp pair = after_larger(tail, start, index, 2);
-      a_.vpslldq(xmm(to), xmm(to), 4);
-      a_.vpinsrd(xmm(to), xmm(to), a_.dword[pair], 0);
-    });
-    if_has(tail, 4, [&] {
-      a_.vpslldq(xmm(to), xmm(to), 8);
-      a_.vpinsrq(xmm(to), xmm(to), a_.qword[r64(start)], 0);
-    });
+    for (const int elements : {1, 2, 4}) {
+      if_has(tail, elements, [&] {
+        const Xbyak::RegExp at = after_larger(tail, start, index, elements);
+        push_piece(to, at, elements * size());
+      });
+    }
+  }
+
+  /// Puts `bytes` bytes from memory below what is in `to`.
+  void push_piece(const Vec& to, const Xbyak::RegExp& at, int bytes) {
+    if (bytes == 16) {
+      const Vec low = v_.vec("four elements");
+      a_.vmovups(xmm(low), a_.xword[at]);
+      a_.vinsertf128(ymm(to), ymm(low), xmm(to), 1);
+      return;
+    }
+    a_.vpslldq(xmm(to), xmm(to), static_cast<std::uint8_t>(bytes));
+    switch (bytes) {
+      case 2:
+        a_.vpinsrw(xmm(to), xmm(to), a_.word[at], 0);
+        break;
+      case 4:
+        a_.vpinsrd(xmm(to), xmm(to), a_.dword[at], 0);
+        break;
+      default:
+        a_.vpinsrq(xmm(to), xmm(to), a_.qword[at], 0);
+        break;
+    }
   }
 
   void store_pieces(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) {
     const General start = a_.general("start of tail");
     const General index = a_.general("index in tail");
     a_.lea(r64(start), a_.ptr[to]);
-    if_has(tail, 4, [&] {
-      a_.vmovq(a_.qword[r64(start)], xmm(from));
-      a_.vpsrldq(xmm(from), xmm(from), 8);
-    });
-    if_has(tail, 2, [&] {
-      a_.vmovd(a_.dword[after_larger(tail, start, index, 2)], xmm(from));
-      a_.vpsrldq(xmm(from), xmm(from), 4);
-    });
-    if_has(tail, 1, [&] { a_.vpextrw(a_.word[after_larger(tail, start, index, 1)], xmm(from), 0); });
+    for (const int elements : {4, 2, 1}) {
+      if_has(tail, elements, [&] {
+        const Xbyak::RegExp at = after_larger(tail, start, index, elements);
+        pop_piece(at, from, elements * size());
+      });
+    }
+  }
+
+  /// Writes the lowest `bytes` bytes of `from` to memory, and moves the rest down.
+  void pop_piece(const Xbyak::RegExp& at, const Vec& from, int bytes) {
+    switch (bytes) {
+      case 2:
+        a_.vpextrw(a_.word[at], xmm(from), 0);
+        break;
+      case 4:
+        a_.vmovd(a_.dword[at], xmm(from));
+        break;
+      case 8:
+        a_.vmovq(a_.qword[at], xmm(from));
+        break;
+      default:
+        a_.vmovups(a_.xword[at], xmm(from));
+        a_.vextractf128(xmm(from), ymm(from), 1);
+        return;
+    }
+    a_.vpsrldq(xmm(from), xmm(from), static_cast<std::uint8_t>(bytes));
   }
 
   void round_to_bf16(const Vec& value) {

@@ -57,7 +57,6 @@ struct Tail {
   int fixed = 0;                   ///< Known at emission; 0: it is not, or all lanes are there.
   const General* count = nullptr;  ///< The register that has the number; null: it is fixed, or all.
   Opmask opmask;
-  Vec lanes;
 
   [[nodiscard]] bool whole() const noexcept { return fixed == 0 && count == nullptr; }
 };
