@@ -30,9 +30,9 @@ struct KernelSpec {
   Stage stage = Stage::whole;
   DataType dtype = DataType::f32;
   Isa isa = Isa::avx2;
-  bool use_dst = false;   ///< EluBackward's.
-  bool in_place = false;  ///< Results go to diff_dst; KernelArgs::diff_src is not read.
-  bool streaming = false; ///< Results are stored past the caches.
+  bool use_dst = false;          ///< EluBackward's.
+  bool in_place = false;         ///< Results go to diff_dst; KernelArgs::diff_src is not read.
+  bool streaming = false;        ///< Results are stored past the caches.
   std::uint32_t alpha_bits = 0;  ///< EluBackward's alpha, as the bits of an f32.
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`.

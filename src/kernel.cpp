@@ -12,8 +12,9 @@ using detail::KernelState;
 Buffers buffers_of(const KernelState& state, const EluBackwardArgs& args) {
   const bool use_dst = state.plan().spec.use_dst;
   if ((use_dst ? args.src : args.dst) != nullptr) {
-    detail::refuse(use_dst ? "src is " : "dst is ", use_dst ? args.src : args.dst, ", expected null and ",
-                   use_dst ? "dst instead, because use_dst is true" : "src instead, because use_dst is false");
+    detail::refuse(
+        use_dst ? "src is " : "dst is ", use_dst ? args.src : args.dst, ", expected null and ",
+        use_dst ? "dst instead, because use_dst is true" : "src instead, because use_dst is false");
   }
   return {use_dst ? args.dst : args.src, args.diff_dst, args.diff_src};
 }
@@ -37,7 +38,9 @@ void EluBackwardKernel::run(const EluBackwardArgs& args, Executor& executor) con
   state().run(buffers_of(state(), args), executor);
 }
 
-void LogSoftmaxBackwardKernel::run(const LogSoftmaxBackwardArgs& args) const { state().run(buffers_of(args)); }
+void LogSoftmaxBackwardKernel::run(const LogSoftmaxBackwardArgs& args) const {
+  state().run(buffers_of(args));
+}
 
 void LogSoftmaxBackwardKernel::run(const LogSoftmaxBackwardArgs& args, Executor& executor) const {
   state().run(buffers_of(args), executor);

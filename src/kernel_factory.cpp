@@ -1,6 +1,6 @@
-#include <gradjit/kernel_factory.hpp>
-
 #include <memory>
+
+#include <gradjit/kernel_factory.hpp>
 
 #include "src/cache/kernel_cache.hpp"
 #include "src/cpu/probe.hpp"
@@ -46,7 +46,8 @@ EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes, con
   return EluBackwardKernel(state_->create(detail::validated(attributes, desc)));
 }
 
-EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes, const EluBackwardTensors& tensors) {
+EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes,
+                                              const EluBackwardTensors& tensors) {
   return EluBackwardKernel(state_->create(detail::validated(attributes, tensors)));
 }
 

@@ -54,8 +54,8 @@ class GRADJIT_API KernelFactory {
 
   [[nodiscard]] LogSoftmaxBackwardKernel log_softmax_backward(const LogSoftmaxBackward& attributes,
                                                               const TensorDesc& desc);
-  [[nodiscard]] LogSoftmaxBackwardKernel log_softmax_backward(
-      const LogSoftmaxBackward& attributes, const LogSoftmaxBackwardTensors& tensors);
+  [[nodiscard]] LogSoftmaxBackwardKernel log_softmax_backward(const LogSoftmaxBackward& attributes,
+                                                              const LogSoftmaxBackwardTensors& tensors);
 
   /// The instruction set that kernels of this factory use.
   [[nodiscard]] Isa isa() const noexcept;

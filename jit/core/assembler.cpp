@@ -66,8 +66,8 @@ void Assembler::leave() {
   ret();
 }
 
-General Assembler::argument(std::size_t offset, std::string holds) {
-  General result = general(std::move(holds));
+General Assembler::argument(std::size_t offset, const char* holds) {
+  General result = general(holds);
   mov(r64(result), qword[args() + static_cast<int>(offset)]);
   return result;
 }
@@ -106,8 +106,8 @@ EmittedKernel Assembler::finish() {
   }
   for (Constant* constant : by_size) {
     L(constant->label);
-    for (const std::uint32_t word : constant->words) {
-      dd(word);
+    for (const std::uint32_t bits : constant->words) {
+      dd(bits);
     }
   }
   kernel.bytes.assign(getCode(), getCode() + getSize());

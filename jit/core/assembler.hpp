@@ -26,7 +26,7 @@ class Assembler : public Xbyak::CodeGenerator {
   void mark(std::string text);
 
   /// A general purpose register; `saved_registers` more are there after `enter`.
-  [[nodiscard]] General general(std::string holds) { return {general_pool_, std::move(holds)}; }
+  [[nodiscard]] General general(const char* holds) { return {general_pool_, holds}; }
   [[nodiscard]] static Xbyak::Reg64 r64(const General& reg) { return Xbyak::Reg64(reg.index()); }
   [[nodiscard]] static Xbyak::Reg32 r32(const General& reg) { return Xbyak::Reg32(reg.index()); }
   [[nodiscard]] RegisterPool& vector_pool() noexcept { return vector_pool_; }
@@ -41,7 +41,7 @@ class Assembler : public Xbyak::CodeGenerator {
   /// The register that holds the `const KernelArgs*`.
   [[nodiscard]] static Xbyak::Reg64 args() { return Xbyak::Reg64(Xbyak::Operand::RDI); }
   /// Loads the 64-bit member of KernelArgs at `offset` into a register of that name.
-  [[nodiscard]] General argument(std::size_t offset, std::string holds);
+  [[nodiscard]] General argument(std::size_t offset, const char* holds);
 
   /// The label of a constant of these 32-bit words, aligned to its size; equal ones are stored once.
   [[nodiscard]] const Xbyak::Label& constant(std::span<const std::uint32_t> words);

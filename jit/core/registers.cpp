@@ -1,25 +1,26 @@
 #include "jit/core/registers.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <gradjit/error.hpp>
 
 namespace gradjit::jit {
 
-RegisterPool::RegisterPool(std::string kind, std::vector<int> order)
-    : kind_(std::move(kind)), free_(order.rbegin(), order.rend()) {}
+RegisterPool::RegisterPool(const char* kind, std::vector<int> order)
+    : kind_(kind), free_(order.rbegin(), order.rend()) {}
 
-int RegisterPool::take(std::string holds) {
+int RegisterPool::take(const char* holds) {
   if (free_.empty()) {
-    std::string message = "no " + kind_ + " register is left for " + holds + "; held:";
+    std::string message = std::string("no ") + kind_ + " register is left for " + holds + "; held:";
     for (const Held& held : held_) {
-      message += " " + held.name;
+      message += std::string(" ") + held.name;
     }
     throw Error(ErrorCode::internal, message);
   }
   const int index = free_.back();
   free_.pop_back();
-  held_.push_back({index, std::move(holds)});
+  held_.push_back({index, holds});
   return index;
 }
 

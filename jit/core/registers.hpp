@@ -1,22 +1,21 @@
 #pragma once
 
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace gradjit::jit {
 
 /// The registers of one kind that are free to hold something. Each one handed out carries the name of
-/// what it holds, so that running out says who has them.
+/// what it holds (a string that stays, as literals do), so that running out says who has them.
 class RegisterPool {
  public:
   /// `order`: the register numbers, the preferred ones first.
-  RegisterPool(std::string kind, std::vector<int> order);
+  RegisterPool(const char* kind, std::vector<int> order);
   RegisterPool(const RegisterPool&) = delete;
   RegisterPool& operator=(const RegisterPool&) = delete;
 
   /// Throws `Error` (internal) that lists what is held when none is free.
-  [[nodiscard]] int take(std::string holds);
+  [[nodiscard]] int take(const char* holds);
   void give_back(int index) noexcept;
   /// Makes one more register available, after those already in the pool.
   void add(int index) { free_.insert(free_.begin(), index); }
@@ -25,9 +24,9 @@ class RegisterPool {
  private:
   struct Held {
     int index;
-    std::string name;
+    const char* name;
   };
-  std::string kind_;
+  const char* kind_;
   std::vector<int> free_;  // the next to hand out is last
   std::vector<Held> held_;
 };
@@ -37,7 +36,7 @@ template <typename Kind>
 class Register {
  public:
   Register() = default;
-  Register(RegisterPool& pool, std::string holds) : pool_(&pool), index_(pool.take(std::move(holds))) {}
+  Register(RegisterPool& pool, const char* holds) : pool_(&pool), index_(pool.take(holds)) {}
   Register(Register&& other) noexcept
       : pool_(std::exchange(other.pool_, nullptr)), index_(std::exchange(other.index_, -1)) {}
   Register& operator=(Register&& other) noexcept {

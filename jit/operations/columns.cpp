@@ -139,9 +139,7 @@ void Columns::clear_totals() {
   a_.mark("totals = 0");
   const Vec zero = v_.vec("zero");
   v_.zero(zero);
-  for_each_column(8, [&](const Xbyak::Reg64& offset) {
-    v_.store_raw(a_.ptr[r64(totals_) + offset], zero);
-  });
+  for_each_column(8, [&](const Xbyak::Reg64& offset) { v_.store_raw(a_.ptr[r64(totals_) + offset], zero); });
 }
 
 /// Adds the columns of `steps` steps to the totals. `step_` goes along with the columns.

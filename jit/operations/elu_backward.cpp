@@ -92,7 +92,9 @@ class FromSrc : public Derivative {
     for (const ExpRegisters& lane : lanes) {
       not_positive.push_back(v.compare(lane.x, Compare::not_greater_or_nan, zero_));
     }
+    v.assembler().mark("alpha * exp(src)");
     exp_.fast(lanes);
+    v.assembler().mark("diff_src = diff_dst, times that where src > 0 does not hold");
     for (int i = 0; i < vectors; ++i) {
       const auto& [g, power, p, scratch] = lanes[static_cast<std::size_t>(i)];
       v.mul(p, p, power);
@@ -110,6 +112,7 @@ class FromSrc : public Derivative {
   /// positive ones and grow with their magnitude, so that one maximum covers the group.
   void jump_if_careful(std::span<const ExpRegisters> lanes, const std::shared_ptr<Xbyak::Label>& done) {
     VectorUnit& v = c_.v;
+    v.assembler().mark("is any src far below zero?");
     const Vec* most_negative = &lanes[0].x;
     for (std::size_t i = 1; i < lanes.size(); ++i) {
       v.max_u32(lanes[0].power, *most_negative, lanes[i].x);
@@ -269,8 +272,7 @@ void emit_elu_backward(const KernelSpec& spec, VectorUnit& v) {
   const Context context{v, *elements, tensors, loop.offset(), std::bit_cast<float>(spec.alpha_bits)};
   const std::unique_ptr<Derivative> derivative = derivative_of(spec, context);
   repeat(a, runs, [&] {
-    loop.emit(derivative->unroll(),
-              [&](int vectors, const Tail& tail) { derivative->group(vectors, tail); });
+    loop.emit(derivative->unroll(), [&](int vectors, const Tail& tail) { derivative->group(vectors, tail); });
     tensors.advance(offsetof(KernelArgs, outer_stride));
   });
   a.leave();

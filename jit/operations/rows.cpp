@@ -4,8 +4,8 @@
 //   update(last row)
 // The sum mostly waits for memory and the update for arithmetic: side by side they overlap.
 
-#include <bit>
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -106,7 +106,8 @@ void Rows::emit_whole() {
   v_.broadcast_narrowed(row_sum_, sum_.total());
   a_.dec(r64(rows_));
   repeat(a_, rows_, [&] {
-    a_.add(r64(next_diff_dst_), a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, outer_stride.diff_dst))]);
+    a_.add(r64(next_diff_dst_),
+           a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, outer_stride.diff_dst))]);
     a_.mark("update a row, sum diff_dst of the next");
     update_row(true);
     v_.broadcast_narrowed(row_sum_, sum_.total());

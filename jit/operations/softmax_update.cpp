@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
 
 namespace gradjit::jit {
 
@@ -31,6 +32,7 @@ void SoftmaxUpdate::group(const Group& group) {
     lanes.push_back(exp_.registers());
     elements_.load(lanes.back().x, group.at(tensors_.activation(), i), group.tail);
   }
+  v_.assembler().mark("is any |dst| great?");
   // As integers, magnitudes order like the numbers, with NaN above all.
   const Vec& greatest = lanes[0].power;
   v_.bit_and(greatest, lanes[0].x, magnitude_bits_);
@@ -43,7 +45,10 @@ void SoftmaxUpdate::group(const Group& group) {
   v_.jump_if_any(v_.compare(greatest, Compare::not_less_equal_or_nan, fast_to_), *careful);
   v_.assembler().later([this, group, careful, done] { put_off(group, *careful, *done); });
 
+  v_.assembler().mark("exp(dst) of " + std::to_string(group.vectors) +
+                      (group.vectors == 1 ? " vector" : " vectors"));
   exp_.fast(lanes);
+  v_.assembler().mark("diff_src = diff_dst - exp(dst) * sum");
   for (int i = 0; i < group.vectors; ++i) {
     ExpRegisters& vector = lanes[static_cast<std::size_t>(i)];
     v_.mul(vector.mantissa, vector.mantissa, vector.power);

@@ -18,9 +18,7 @@ void Avx2::shuffle_quads(const Vec& to, const Vec& a, const Vec& b, int /*distan
   a_.vperm2f128(ymm(to), ymm(a), ymm(b), upper ? 0x31 : 0x20);
 }
 
-std::vector<VectorUnit::Origin> Avx2::quad_origin(int /*distance*/) const {
-  return {{false, 0}, {true, 0}};
-}
+std::vector<VectorUnit::Origin> Avx2::quad_origin(int /*distance*/) const { return {{false, 0}, {true, 0}}; }
 
 void Avx2::widen(const Vec& to, const Vec& from, bool upper) {
   if (upper) {

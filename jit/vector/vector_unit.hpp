@@ -81,7 +81,7 @@ class VectorUnit {
 
   [[nodiscard]] int lanes() const noexcept { return lanes_; }
   [[nodiscard]] int free_registers() const noexcept { return a_.vector_pool().free(); }
-  [[nodiscard]] Vec vec(std::string holds) { return {a_.vector_pool(), std::move(holds)}; }
+  [[nodiscard]] Vec vec(const char* holds) { return {a_.vector_pool(), holds}; }
   [[nodiscard]] Assembler& assembler() noexcept { return a_; }
   [[nodiscard]] virtual std::unique_ptr<Elements> elements(DataType dtype) = 0;
 

@@ -13,6 +13,7 @@ namespace gradjit::detail {
 
 /// The same with another emitter.
 using Emitter = jit::EmittedKernel (*)(const jit::KernelSpec&);
-[[nodiscard]] std::shared_ptr<const CompiledKernel> compile_with(Emitter emitter, const jit::KernelSpec& spec);
+[[nodiscard]] std::shared_ptr<const CompiledKernel> compile_with(Emitter emitter,
+                                                                 const jit::KernelSpec& spec);
 
 }  // namespace gradjit::detail

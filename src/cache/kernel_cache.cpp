@@ -8,7 +8,8 @@ namespace gradjit::detail {
 
 KernelCache::KernelCache(std::size_t capacity)
     : capacity_(capacity),
-      fork_handler_([](void* cache, ForkEvent event) { static_cast<KernelCache*>(cache)->on_fork(event); }, this) {}
+      fork_handler_([](void* cache, ForkEvent event) { static_cast<KernelCache*>(cache)->on_fork(event); },
+                    this) {}
 
 KernelCache::Kernel KernelCache::get(const jit::KernelSpec& spec, const Make& make) {
   if (Kernel kernel = find(spec)) {
@@ -84,7 +85,8 @@ KernelCache::Kernel KernelCache::lead(const jit::KernelSpec& spec, const Make& m
   return kernel;
 }
 
-void KernelCache::end(const jit::KernelSpec& spec, const std::shared_ptr<Flight>& flight, Kernel kernel) noexcept {
+void KernelCache::end(const jit::KernelSpec& spec, const std::shared_ptr<Flight>& flight,
+                      Kernel kernel) noexcept {
   flight->over = true;
   flight->kernel = std::move(kernel);
   flights_.erase(spec);

@@ -71,7 +71,8 @@ class ReaderLocks {
   }
 
   [[nodiscard]] static bool take(Slot& slot) noexcept {
-    return !slot.taken.load(std::memory_order_relaxed) && !slot.taken.exchange(true, std::memory_order_acquire);
+    return !slot.taken.load(std::memory_order_relaxed) &&
+           !slot.taken.exchange(true, std::memory_order_acquire);
   }
 
   [[nodiscard]] Slot* take_slot() noexcept {

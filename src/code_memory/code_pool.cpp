@@ -67,7 +67,8 @@ void CodeChunk::discard_empty_pages() noexcept {
 }
 
 CodePool::CodePool()
-    : fork_handler_([](void* pool, ForkEvent event) { static_cast<CodePool*>(pool)->on_fork(event); }, this) {}
+    : fork_handler_([](void* pool, ForkEvent event) { static_cast<CodePool*>(pool)->on_fork(event); }, this) {
+}
 
 std::optional<CodePlace> CodePool::store(std::span<const std::uint8_t> bytes) {
   const std::size_t reserved = (bytes.size() + code_alignment - 1) / code_alignment * code_alignment;

@@ -57,8 +57,8 @@ bool exceeds_file_size_limit(std::size_t size) {
 }
 
 [[noreturn]] void throw_out_of_memory(std::size_t size, int error) {
-  throw Error(ErrorCode::out_of_memory, "no memory for " + std::to_string(size) + " bytes of code: " +
-                                            std::generic_category().message(error));
+  throw Error(ErrorCode::out_of_memory, "no memory for " + std::to_string(size) +
+                                            " bytes of code: " + std::generic_category().message(error));
 }
 
 }  // namespace
@@ -82,7 +82,8 @@ std::optional<DualMapping> map_dual(std::size_t size) {
   }
   // A child could only do harm with it: the memory is shared with the parent.
   madvise(writable, size, MADV_DONTFORK);
-  return DualMapping{static_cast<std::uint8_t*>(writable), static_cast<const std::uint8_t*>(executable), size};
+  return DualMapping{static_cast<std::uint8_t*>(writable), static_cast<const std::uint8_t*>(executable),
+                     size};
 }
 
 void discard_pages(const DualMapping& mapping, std::size_t offset, std::size_t size) noexcept {

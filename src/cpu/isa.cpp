@@ -68,7 +68,8 @@ IsaChoice choose_isa(const CpuFeatures& features, std::uint64_t xcr0) {
   return {Isa::avx512_bf16, "nothing is missing"};
 }
 
-Isa cap_isa(const IsaChoice& choice, std::optional<Isa> max_isa, const std::optional<std::string>& environment) {
+Isa cap_isa(const IsaChoice& choice, std::optional<Isa> max_isa,
+            const std::optional<std::string>& environment) {
   Isa isa = choice.isa;
   if (max_isa) {
     if (*max_isa > choice.isa) {

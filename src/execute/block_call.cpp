@@ -10,15 +10,14 @@ using jit::KernelArgs;
 using jit::Loop;
 using jit::Stage;
 
-constexpr std::int64_t tile_alignment = 64;
+constexpr std::int64_t line_bytes = 64;
 
 KernelArgs::Strides strides_of(const Dim& dim) {
   return {dim.stride[activation], dim.stride[diff_dst], dim.stride[diff_src]};
 }
 
 std::int64_t& stride_of(KernelArgs::Strides& strides, std::size_t tensor) {
-  return tensor == activation ? strides.activation
-                              : tensor == diff_dst ? strides.diff_dst : strides.diff_src;
+  return tensor == activation ? strides.activation : tensor == diff_dst ? strides.diff_dst : strides.diff_src;
 }
 
 /// How many steps a kernel takes along the dense and the outer loop.
@@ -32,66 +31,68 @@ Steps steps_of(const Plan& plan, const Block& block) {
           plan.outer == Plan::none ? 1 : block.steps[plan.outer]};
 }
 
-void set_steps(KernelArgs& args, const Plan& plan, const Steps& steps, std::int64_t axis_steps) {
-  args.axis = axis_steps;
-  if (plan.spec.loop == Loop::packed_rows) {
-    args.outer = steps.dense;
-  } else {
-    args.outer = steps.outer;
-    args.inner = steps.dense;
-  }
-}
-
 /// The tiles of one block: dense, with the axis where the kernel wants it.
 class Tiles {
  public:
   Tiles(const Plan& plan, const Block& block, std::int64_t axis_steps)
       : plan_(plan), block_(block), axis_steps_(axis_steps) {
     const bool axis_is_outermost = plan.spec.loop == Loop::columns;
-    std::int64_t stride = plan.element_size * (axis_is_outermost ? 1 : axis_steps);
-    for (std::size_t i = plan.loops.size(); i-- > 0;) {
+    std::int64_t stride = axis_is_outermost ? plan.element_size : row_pitch();
+    for (std::size_t i = plan.loops().size(); i-- > 0;) {
       loop_stride_[i] = stride;
       stride *= block.steps[i];
       positions_ *= block.steps[i];
     }
     axis_stride_ = axis_is_outermost ? stride : plan.element_size;
+    bytes_ = axis_is_outermost ? stride * axis_steps : stride;
   }
 
   [[nodiscard]] std::int64_t positions() const { return positions_; }
   [[nodiscard]] std::int64_t axis_stride() const { return axis_stride_; }
-  [[nodiscard]] std::int64_t loop_stride(std::size_t loop) const { return loop_stride_[loop]; }
-  [[nodiscard]] std::int64_t bytes() const { return positions_ * axis_steps_ * plan_.element_size; }
+  /// From one position of an outer loop to the next; between rows if that is what the positions are.
+  [[nodiscard]] std::int64_t outer_stride() const {
+    return plan_.outer != Plan::none ? loop_stride_[plan_.outer] : row_pitch();
+  }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
   void pack(std::byte* tile, const std::byte* from, std::size_t tensor) const {
     std::array<CopyLoop, max_copy_loops> loops;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < plan_.loops.size(); ++i) {
-      loops[count++] = {block_.steps[i], loop_stride_[i], plan_.loops[i].stride[tensor]};
+    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+      loops[count++] = {block_.steps[i], loop_stride_[i], plan_.loops()[i].stride[tensor]};
     }
     if (axis_steps_ > 1) {
       loops[count++] = {axis_steps_, axis_stride_, plan_.axis.stride[tensor]};
     }
-    strided_copy(tile, from, std::span(loops).first(count), plan_.element_size);
+    detail::pack(tile, from, std::span(loops).first(count), plan_.element_size);
   }
 
   void unpack(std::byte* to, const std::byte* tile) const {
     std::array<CopyLoop, max_copy_loops> loops;
     std::size_t count = 0;
-    for (std::size_t i = 0; i < plan_.loops.size(); ++i) {
-      loops[count++] = {block_.steps[i], plan_.loops[i].stride[diff_src], loop_stride_[i]};
+    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+      loops[count++] = {block_.steps[i], plan_.loops()[i].stride[diff_src], loop_stride_[i]};
     }
     if (axis_steps_ > 1) {
       loops[count++] = {axis_steps_, plan_.axis.stride[diff_src], axis_stride_};
     }
-    strided_copy(to, tile, std::span(loops).first(count), plan_.element_size);
+    detail::unpack(to, tile, std::span(loops).first(count), plan_.element_size);
   }
 
  private:
+  /// Packed rows are adjacent. Others lie an odd number of cache lines apart: steps of a power of two would
+  /// have the lines that a transposing copy writes side by side push one another out of the cache.
+  [[nodiscard]] std::int64_t row_pitch() const {
+    const std::int64_t bytes = axis_steps_ * plan_.element_size;
+    return plan_.spec.loop == Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
+  }
+
   const Plan& plan_;
   const Block& block_;
   std::int64_t axis_steps_;
   std::int64_t positions_ = 1;
   std::int64_t axis_stride_ = 0;
+  std::int64_t bytes_ = 0;
   std::array<std::int64_t, max_rank> loop_stride_;
 };
 
@@ -101,13 +102,14 @@ void call_staged(const Plan& plan, const CompiledKernel& kernel, const Block& bl
   const Tiles tiles(plan, block, args.axis);
   const bool writes = kernel.spec.stage != Stage::sum;
   if (plan.all_staged) {
-    // The whole tile is dense: one run, one slab of columns, or rows without end.
-    const bool has_dense = plan.dense != Plan::none;
-    set_steps(args, plan, has_dense ? Steps{tiles.positions(), 1} : Steps{1, tiles.positions()}, args.axis);
+    // The whole tile is dense: so many rows, or else one run or slab.
+    const bool has_rows = plan.spec.loop == Loop::rows || plan.spec.loop == Loop::packed_rows;
+    args.outer = has_rows ? tiles.positions() : 1;
+    args.inner = has_rows ? 0 : tiles.positions();
   }
   const bool needs_sums = kernel.spec.loop == Loop::columns && kernel.spec.stage == Stage::whole;
   const auto sums_bytes = static_cast<std::int64_t>(needs_sums ? jit::columns_scratch_bytes(args.inner) : 0);
-  const std::int64_t tile_bytes = (tiles.bytes() + tile_alignment - 1) / tile_alignment * tile_alignment;
+  const std::int64_t tile_bytes = (tiles.bytes() + line_bytes - 1) / line_bytes * line_bytes;
   std::byte* scratch = thread_scratch(static_cast<std::size_t>(sums_bytes + 2 * tile_bytes));
   args.scratch = scratch;
 
@@ -118,7 +120,7 @@ void call_staged(const Plan& plan, const CompiledKernel& kernel, const Block& bl
     if (plan.staged[tensor]) {
       to[tensor] = scratch + sums_bytes + static_cast<std::int64_t>(place[tensor]) * tile_bytes;
       stride_of(args.axis_stride, tensor) = tiles.axis_stride();
-      stride_of(args.outer_stride, tensor) = plan.outer == Plan::none ? 0 : tiles.loop_stride(plan.outer);
+      stride_of(args.outer_stride, tensor) = tiles.outer_stride();
     }
   }
   if (plan.staged[activation] && writes) {
@@ -156,7 +158,8 @@ void call(const Launch& launch, const CompiledKernel& kernel, const Block& block
   kernel(args);
 }
 
-const CompiledKernel& kernel_for(const Launch& launch, const AxisPart& part, KernelRole usual, KernelRole rest) {
+const CompiledKernel& kernel_for(const Launch& launch, const AxisPart& part, KernelRole usual,
+                                 KernelRole rest) {
   const bool is_last = part.begin + part.steps == launch.plan.axis.size;
   return *launch.kernels[static_cast<std::size_t>(is_last ? rest : usual)];
 }
@@ -164,13 +167,21 @@ const CompiledKernel& kernel_for(const Launch& launch, const AxisPart& part, Ker
 }  // namespace
 
 jit::KernelArgs direct_args(const Plan& plan, const Block& block, std::int64_t axis_steps) {
-  KernelArgs args;
-  set_steps(args, plan, steps_of(plan, block), axis_steps);
-  args.axis_stride = strides_of(plan.axis);
-  if (plan.outer != Plan::none) {
-    args.outer_stride = strides_of(plan.loops[plan.outer]);
-  }
-  return args;
+  const Steps steps = steps_of(plan, block);
+  const bool is_packed = plan.spec.loop == Loop::packed_rows;
+  // Every member is named: what is left out would have the compiler clear the whole first, which is slow.
+  return {
+      .activation = nullptr,
+      .diff_dst = nullptr,
+      .diff_src = nullptr,
+      .outer = is_packed ? steps.dense : steps.outer,
+      .axis = axis_steps,
+      .inner = is_packed ? 0 : steps.dense,
+      .outer_stride = plan.outer == Plan::none ? KernelArgs::Strides{} : strides_of(plan.loops()[plan.outer]),
+      .axis_stride = strides_of(plan.axis),
+      .totals = nullptr,
+      .sums = nullptr,
+      .scratch = nullptr};
 }
 
 void call_whole(const Launch& launch, const Block& block) {

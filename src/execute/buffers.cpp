@@ -21,7 +21,9 @@ std::string_view name_of(const Plan& plan, std::size_t tensor) {
          "), because in_place is true");
 }
 
-std::int64_t address(const std::byte* pointer) { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer)); }
+std::int64_t address(const std::byte* pointer) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
+}
 
 /// The bytes that the tensors span are apart, or the tensors are the same.
 bool is_plainly_fine(const Plan& plan, const Pointers& pointers, std::size_t input) {
@@ -34,12 +36,12 @@ bool is_plainly_fine(const Plan& plan, const Pointers& pointers, std::size_t inp
 
 /// Decides for tensors whose spans overlap.
 void check_overlap(const Plan& plan, const Pointers& pointers, Tensor input) {
-  DimList dims = plan.loops;
+  DimList dims = plan.loops();
   if (plan.axis.size > 1) {
     dims.push_back(plan.axis);
   }
-  const std::int64_t distance = (address(pointers[input]) + plan.offset[input]) -
-                                (address(pointers[diff_src]) + plan.offset[diff_src]);
+  const std::int64_t distance = (address(pointers[input]) + plan.layout.offset[input]) -
+                                (address(pointers[diff_src]) + plan.layout.offset[diff_src]);
   const Overlap overlap = shares_memory(dims, diff_src, input, distance, plan.element_size);
   if (overlap == Overlap::none) {
     return;
@@ -64,9 +66,10 @@ Pointers checked_pointers(const Plan& plan, const Buffers& buffers) {
     refuse_not_in_place(buffers);
   }
   // Inputs are only read, but for diff_dst in place.
-  Pointers pointers = {static_cast<std::byte*>(const_cast<void*>(buffers.activation)),
-                       static_cast<std::byte*>(const_cast<void*>(buffers.diff_dst)),
-                       static_cast<std::byte*>(in_place ? const_cast<void*>(buffers.diff_dst) : buffers.diff_src)};
+  Pointers pointers = {
+      static_cast<std::byte*>(const_cast<void*>(buffers.activation)),
+      static_cast<std::byte*>(const_cast<void*>(buffers.diff_dst)),
+      static_cast<std::byte*>(in_place ? const_cast<void*>(buffers.diff_dst) : buffers.diff_src)};
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     if (pointers[tensor] == nullptr) {
       refuse_null(plan, tensor);
@@ -78,7 +81,7 @@ Pointers checked_pointers(const Plan& plan, const Buffers& buffers) {
     }
   }
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    pointers[tensor] += plan.offset[tensor];
+    pointers[tensor] += plan.layout.offset[tensor];
   }
   return pointers;
 }

@@ -10,13 +10,13 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value - 1
 }  // namespace
 
 Grid::Grid(const Plan& plan, int concurrency) : plan_(plan) {
-  std::copy_n(plan.block.begin(), plan.loops.size(), block_.begin());
+  std::copy_n(plan.block.begin(), plan.loops().size(), block_.begin());
   if (concurrency > 1 && plan.spec.loop == jit::Loop::columns && plan.dense != Plan::none) {
     cut_columns(concurrency);
   }
   bool is_last = true;  // Of the loops that have several blocks.
-  for (std::size_t i = plan.loops.size(); i-- > 0;) {
-    counts_[i] = divided_up(plan.loops[i].size, block_[i]);
+  for (std::size_t i = plan.loops().size(); i-- > 0;) {
+    counts_[i] = divided_up(plan.loops()[i].size, block_[i]);
     blocks_ *= counts_[i];
     if (is_last && i == plan.growing) {
       growing_ = i;
@@ -27,11 +27,11 @@ Grid::Grid(const Plan& plan, int concurrency) : plan_(plan) {
 
 void Grid::cut_columns(int concurrency) {
   std::int64_t others = 1;
-  for (std::size_t i = 0; i < plan_.loops.size(); ++i) {
-    others *= i == plan_.dense ? 1 : divided_up(plan_.loops[i].size, block_[i]);
+  for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+    others *= i == plan_.dense ? 1 : divided_up(plan_.loops()[i].size, block_[i]);
   }
   const std::int64_t pieces = divided_up(concurrency * tasks_per_thread, others);
-  const std::int64_t width = divided_up(plan_.loops[plan_.dense].size, pieces);
+  const std::int64_t width = divided_up(plan_.loops()[plan_.dense].size, pieces);
   const std::int64_t rounded = divided_up(width, cut_elements) * cut_elements;
   block_[plan_.dense] = std::min(block_[plan_.dense], rounded);
 }
@@ -46,7 +46,7 @@ std::int64_t Grid::tasks(const Plan& plan, std::int64_t parts, int concurrency) 
 
 Grid::Index Grid::index_of(std::int64_t number) const {
   Index index;
-  for (std::size_t i = plan_.loops.size(); i-- > 0;) {
+  for (std::size_t i = plan_.loops().size(); i-- > 0;) {
     index[i] = number % counts_[i];
     number /= counts_[i];
   }
@@ -57,8 +57,8 @@ Block Grid::block_at(const Index& index, std::int64_t grown) const {
   Block block;
   block.offset = {};
   block.place = 0;
-  for (std::size_t i = 0; i < plan_.loops.size(); ++i) {
-    const Dim& dim = plan_.loops[i];
+  for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+    const Dim& dim = plan_.loops()[i];
     const std::int64_t begin = index[i] * block_[i];
     const std::int64_t steps = i == growing_ ? grown * block_[i] : block_[i];
     block.steps[i] = std::min(steps, dim.size - begin);
@@ -71,7 +71,7 @@ Block Grid::block_at(const Index& index, std::int64_t grown) const {
 }
 
 void Grid::advance(Index& index, std::int64_t grown) const {
-  std::size_t i = plan_.loops.size();
+  std::size_t i = plan_.loops().size();
   if (growing_ != Plan::none) {
     i = growing_ + 1;  // The loops after it have one block.
   }

@@ -32,9 +32,8 @@ class Grid {
   void for_each(std::int64_t first, std::int64_t last, const Visit& visit) const {
     Index index = index_of(first);
     while (first < last) {
-      const std::int64_t grown = growing_ == Plan::none
-                                     ? 1
-                                     : std::min(last - first, counts_[growing_] - index[growing_]);
+      const std::int64_t grown =
+          growing_ == Plan::none ? 1 : std::min(last - first, counts_[growing_] - index[growing_]);
       visit(block_at(index, grown));
       first += grown;
       advance(index, grown);

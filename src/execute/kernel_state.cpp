@@ -9,34 +9,31 @@
 namespace gradjit::detail {
 namespace {
 
-/// All positions at once.
-Block whole_block(const Plan& plan) {
-  Block block;
-  block.offset = {};
-  block.place = 0;
-  for (std::size_t i = 0; i < plan.loops.size(); ++i) {
-    block.steps[i] = plan.loops[i].size;
+/// All positions at once, if that is how the plan is carried out.
+jit::KernelArgs one_call_of(const Plan& plan) {
+  if (!plan.is_one_call) {
+    return {};
   }
-  return block;
+  Block block;
+  for (std::size_t i = 0; i < plan.loops().size(); ++i) {
+    block.steps[i] = plan.loops()[i].size;
+  }
+  return direct_args(plan, block, plan.axis.size);
 }
 
 }  // namespace
 
-KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& caches, const ExecutorRef& executor)
-    : plan_(make_plan(request, isa, caches)), executor_(executor) {
-  if (plan_.is_one_call) {
-    one_call_ = direct_args(plan_, whole_block(plan_), plan_.axis.size);
-  }
-}
+KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& caches,
+                         const ExecutorRef& executor)
+    : plan_(make_plan(request, isa, caches)), one_call_(one_call_of(plan_)), executor_(executor) {}
 
 void KernelState::load(KernelCache& cache) {
-  static const KernelCache::Make make = compile;
-  kernels_[0] = cache.get(plan_.spec, make);
+  kernels_[0] = cache.get(plan_.spec, compile);
   if (!plan_.is_segmented()) {
     return;
   }
   for (const KernelRole role : {KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
-    kernels_[static_cast<std::size_t>(role)] = cache.get(spec_of(plan_, role), make);
+    kernels_[static_cast<std::size_t>(role)] = cache.get(spec_of(plan_, role), compile);
   }
 }
 

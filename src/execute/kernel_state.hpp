@@ -33,9 +33,9 @@ class KernelState {
   void run_one_call(const Pointers& pointers) const;
 
   Plan plan_;
+  jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
   ExecutorRef executor_;
-  jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
 };
 
 }  // namespace gradjit::detail

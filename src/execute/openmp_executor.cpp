@@ -1,11 +1,11 @@
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <exception>
 #include <limits>
+
+#include <omp.h>
 
 #include <gradjit/executor.hpp>
 
@@ -78,7 +78,8 @@ class OpenMpExecutor final : public Executor {
  public:
   [[nodiscard]] int concurrency() const override { return team_size(); }
 
-  void parallel_for(std::size_t tasks, void (*task)(void* context, std::size_t index), void* context) override {
+  void parallel_for(std::size_t tasks, void (*task)(void* context, std::size_t index),
+                    void* context) override {
     Job job(tasks, task, context);
     // Not fewer threads where there are fewer tasks: GNU's OpenMP ends threads that one region doesn't use
     // and starts them again for the next.

@@ -20,8 +20,8 @@ std::int64_t room_for(const Plan& plan) {
 
 std::int64_t room_for_all(const Plan& plan) {
   std::int64_t room = room_for(plan);
-  for (std::size_t i = 0; i < plan.loops.size(); ++i) {
-    room *= i == plan.dense ? jit::padded_columns(plan.loops[i].size) : plan.loops[i].size;
+  for (std::size_t i = 0; i < plan.loops().size(); ++i) {
+    room *= i == plan.dense ? jit::padded_columns(plan.loops()[i].size) : plan.loops()[i].size;
   }
   return room;
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "src/execute/transpose.hpp"
 
 namespace gradjit::detail {
 namespace {
+
+/// Which side of a copy is a tile.
+enum class Tile : std::uint8_t { to, from };
 
 /// The two innermost loops of a copy, `line` inside `lines`, and what does them.
 struct Plane {
@@ -112,6 +114,11 @@ void copy_four(std::byte* to, const std::byte* from, std::int64_t bytes) {
   copy_two<Unit16>(to + bytes - 32, from + bytes - 32, 32);
 }
 
+void copy_eight(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  copy_four(to, from, 64);
+  copy_four(to + bytes - 64, from + bytes - 64, 64);
+}
+
 void copy_many(std::byte* to, const std::byte* from, std::int64_t bytes) {
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
@@ -126,11 +133,12 @@ void copy_runs(std::byte* to, const std::byte* from, const CopyLoop& lines, cons
 }
 
 Plane take_runs(Nest& nest, std::int64_t bytes) {
-  const auto copy = bytes < 8     ? copy_runs<copy_two<Unit4>>
-                    : bytes <= 16 ? copy_runs<copy_two<Unit8>>
-                    : bytes <= 32 ? copy_runs<copy_two<Unit16>>
-                    : bytes <= 64 ? copy_runs<copy_four>
-                                  : copy_runs<copy_many>;
+  const auto copy = bytes < 8      ? copy_runs<copy_two<Unit4>>
+                    : bytes <= 16  ? copy_runs<copy_two<Unit8>>
+                    : bytes <= 32  ? copy_runs<copy_two<Unit16>>
+                    : bytes <= 64  ? copy_runs<copy_four>
+                    : bytes <= 128 ? copy_runs<copy_eight>
+                                   : copy_runs<copy_many>;
   return {copy, nest.take_last(), {bytes, 1, 1}};
 }
 
@@ -201,51 +209,43 @@ void copy_lines(std::byte* to, const std::byte* from, const CopyLoop& lines, con
   }
 }
 
-/// `from` is contiguous along `read`, `to` is along `written`.
+/// Of the two loops, `from` is contiguous along one (`read`) and `to` along the other (`written`).
 template <typename Unit>
-void transpose(std::byte* to, const std::byte* from, const CopyLoop& read_loop, const CopyLoop& written_loop) {
+void transpose(std::byte* to, const std::byte* from, const CopyLoop& lines, const CopyLoop& line) {
   constexpr std::int64_t side = Square<Unit>::side;
-  const CopyLoop read = read_loop;
-  const CopyLoop written = written_loop;
-  const std::int64_t read_end = read.size - read.size % side;
-  const std::int64_t written_end = written.size - written.size % side;
-  const auto square = [=](std::int64_t r, std::int64_t w) {
-    Square<Unit>::transpose(to + r * read.to + w * written.to, read.to,
-                            from + r * read.from + w * written.from, written.from);
-  };
-  // The side with the longer strides is walked line by line: its lines may all fall into the same few sets
-  // of the cache, where they would not survive until their next piece is due.
-  if (std::abs(written.from) >= std::abs(read.to)) {
-    for (std::int64_t w = 0; w < written_end; w += side) {
-      for (std::int64_t r = 0; r < read_end; r += side) {
-        square(r, w);
-      }
-    }
-  } else {
-    for (std::int64_t r = 0; r < read_end; r += side) {
-      for (std::int64_t w = 0; w < written_end; w += side) {
-        square(r, w);
-      }
+  const auto [outer_size, outer_to, outer_from] = lines;
+  const auto [inner_size, inner_to, inner_from] = line;
+  const bool reads_inner = inner_from == static_cast<std::int64_t>(sizeof(Unit));
+  const std::int64_t to_pitch = reads_inner ? inner_to : outer_to;
+  const std::int64_t from_pitch = reads_inner ? outer_from : inner_from;
+  const std::int64_t outer_end = outer_size - outer_size % side;
+  const std::int64_t inner_end = inner_size - inner_size % side;
+  for (std::int64_t i = 0; i < outer_end; i += side) {
+    for (std::int64_t j = 0; j < inner_end; j += side) {
+      Square<Unit>::transpose(to + i * outer_to + j * inner_to, to_pitch,
+                              from + i * outer_from + j * inner_from, from_pitch);
     }
   }
-  for (std::int64_t r = read_end; r < read.size; ++r) {
-    copy_line<Unit>(to + r * read.to, from + r * read.from, {written_end, written.to, written.from});
+  for (std::int64_t j = inner_end; j < inner_size; ++j) {
+    copy_line<Unit>(to + j * inner_to, from + j * inner_from, {outer_end, outer_to, outer_from});
   }
-  for (std::int64_t w = written_end; w < written.size; ++w) {
-    copy_line<Unit>(to + w * written.to, from + w * written.from, read);
+  for (std::int64_t i = outer_end; i < outer_size; ++i) {
+    copy_line<Unit>(to + i * outer_to, from + i * outer_from, {inner_size, inner_to, inner_from});
   }
 }
 
 /// Where no loop is contiguous on both sides.
 template <typename Unit>
-Plane take_units(Nest& nest) {
+Plane take_units(Nest& nest, Tile tile) {
   constexpr auto unit = static_cast<std::int64_t>(sizeof(Unit));
   const auto reads_runs = [](const CopyLoop& loop) { return loop.from == unit; };
   CopyLoop line{1, 0, 0};
   CopyLoop read{1, 0, 0};
   const bool writes_runs = nest.take(line, [](const CopyLoop& loop) { return loop.to == unit; });
   if (writes_runs && line.from != 0 && nest.take(read, reads_runs)) {
-    return {transpose<Unit>, read, line};
+    // The side that is no tile is walked along its lines: they may all fall into the same few sets of the
+    // cache, where they would not survive until their next piece is due.
+    return tile == Tile::to ? Plane{transpose<Unit>, line, read} : Plane{transpose<Unit>, read, line};
   }
   if (!writes_runs && !nest.take(line, reads_runs)) {
     line = nest.take_last();
@@ -253,19 +253,19 @@ Plane take_units(Nest& nest) {
   return {copy_lines<Unit>, nest.take_last(), line};
 }
 
-Plane take_plane(Nest& nest, std::int64_t unit) {
+Plane take_plane(Nest& nest, std::int64_t unit, Tile tile) {
   CopyLoop run{1, 0, 0};
   nest.take(run, [unit](const CopyLoop& loop) { return loop.to == unit && loop.from == unit; });
   const std::int64_t bytes = run.size * unit;
   switch (bytes) {
     case 2:
-      return take_units<Unit2>(nest);
+      return take_units<Unit2>(nest, tile);
     case 4:
-      return take_units<Unit4>(nest);
+      return take_units<Unit4>(nest, tile);
     case 8:
-      return take_units<Unit8>(nest);
+      return take_units<Unit8>(nest, tile);
     case 16:
-      return take_units<Unit16>(nest);
+      return take_units<Unit16>(nest, tile);
     default:
       return take_runs(nest, bytes);
   }
@@ -273,10 +273,16 @@ Plane take_plane(Nest& nest, std::int64_t unit) {
 
 }  // namespace
 
-void strided_copy(std::byte* to, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit) {
+void pack(std::byte* tile, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit) {
   Nest nest(loops);
-  const Plane plane = take_plane(nest, unit);
-  nest.run(to, from, plane);
+  const Plane plane = take_plane(nest, unit, Tile::to);
+  nest.run(tile, from, plane);
+}
+
+void unpack(std::byte* to, const std::byte* tile, std::span<const CopyLoop> loops, std::int64_t unit) {
+  Nest nest(loops);
+  const Plane plane = take_plane(nest, unit, Tile::from);
+  nest.run(to, tile, plane);
 }
 
 }  // namespace gradjit::detail

@@ -37,7 +37,8 @@ template <>
 struct Square<Unit2> {
   static constexpr std::int64_t side = 8;
 
-  static void transpose(std::byte* to, std::int64_t to_pitch, const std::byte* from, std::int64_t from_pitch) {
+  static void transpose(std::byte* to, std::int64_t to_pitch, const std::byte* from,
+                        std::int64_t from_pitch) {
     __m128i row[8];
     for (int i = 0; i < 8; ++i) {
       row[i] = load_unit<__m128i>(from + i * from_pitch);
@@ -66,7 +67,8 @@ template <>
 struct Square<Unit4> {
   static constexpr std::int64_t side = 4;
 
-  static void transpose(std::byte* to, std::int64_t to_pitch, const std::byte* from, std::int64_t from_pitch) {
+  static void transpose(std::byte* to, std::int64_t to_pitch, const std::byte* from,
+                        std::int64_t from_pitch) {
     const auto row0 = load_unit<__m128i>(from);
     const auto row1 = load_unit<__m128i>(from + from_pitch);
     const auto row2 = load_unit<__m128i>(from + 2 * from_pitch);
@@ -86,7 +88,8 @@ template <>
 struct Square<Unit8> {
   static constexpr std::int64_t side = 2;
 
-  static void transpose(std::byte* to, std::int64_t to_pitch, const std::byte* from, std::int64_t from_pitch) {
+  static void transpose(std::byte* to, std::int64_t to_pitch, const std::byte* from,
+                        std::int64_t from_pitch) {
     const auto row0 = load_unit<__m128i>(from);
     const auto row1 = load_unit<__m128i>(from + from_pitch);
     store_unit(to, _mm_unpacklo_epi64(row0, row1));

@@ -14,9 +14,7 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-std::int64_t positions_of(const Plan& plan) { return plan.elements / plan.axis.size; }
-
-bool is_cut(const Plan& plan, std::size_t loop) { return plan.block[loop] < plan.loops[loop].size; }
+bool is_cut(const Plan& plan, std::size_t loop) { return plan.block[loop] < plan.loops()[loop].size; }
 
 // The form that a kernel wants a tensor to have.
 
@@ -41,22 +39,22 @@ int tensors_that_fit(const Plan& plan, const Dim& dim) {
 
 /// Puts the loop last along which most tensors are adjacent; the innermost in memory if several are.
 void move_dense_loop_last(Plan& plan) {
-  const std::size_t last = plan.loops.size() - 1;
+  const std::size_t last = plan.loops().size() - 1;
   std::size_t best = last;
-  int most = tensors_that_fit(plan, plan.loops[last]);
+  int most = tensors_that_fit(plan, plan.loops()[last]);
   for (std::size_t i = last; i-- > 0;) {
-    const int count = tensors_that_fit(plan, plan.loops[i]);
+    const int count = tensors_that_fit(plan, plan.loops()[i]);
     if (count > most) {
       best = i;
       most = count;
     }
   }
-  move_loop(plan.loops, best, last);
+  move_loop(plan.loops(), best, last);
 }
 
 /// The dense loop is the last, the outer loop the one before it.
 void set_roles(Plan& plan) {
-  const std::size_t count = plan.loops.size();
+  const std::size_t count = plan.loops().size();
   const bool has_dense = plan.spec.loop != Loop::rows && count > 0;
   const bool has_outer = plan.spec.loop != Loop::packed_rows && count > (has_dense ? 1 : 0);
   plan.dense = has_dense ? count - 1 : Plan::none;
@@ -67,7 +65,7 @@ void set_roles(Plan& plan) {
 void stage_misfits(Plan& plan) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     const bool is_dense =
-        plan.dense == Plan::none || plan.loops[plan.dense].stride[tensor] == dense_stride(plan);
+        plan.dense == Plan::none || plan.loops()[plan.dense].stride[tensor] == dense_stride(plan);
     plan.staged[tensor] = !is_dense || !axis_fits(plan, tensor);
   }
 }
@@ -76,41 +74,57 @@ bool stages_any(const Plan& plan) { return plan.staged[0] || plan.staged[1] || p
 
 /// Columns are also worked on where they lie: side by side if they are adjacent, else one at a time.
 void unstage_columns(Plan& plan) {
-  if (tensors_that_fit(plan, plan.loops.back()) != static_cast<int>(tensor_count)) {
+  if (tensors_that_fit(plan, plan.loops().back()) != static_cast<int>(tensor_count)) {
     plan.outer = plan.dense;
     plan.dense = Plan::none;
   }
   plan.staged.fill(false);
 }
 
+/// A tile can hold enough columns of their whole length.
+bool columns_fit_a_tile(const Plan& plan) {
+  const std::int64_t columns = std::min(plan.elements / plan.axis.size, least_tile_columns);
+  return plan.axis.size <= greatest_tile / columns;
+}
+
 /// Decides which tensors are staged.
 void choose_staged(Plan& plan) {
   stage_misfits(plan);
-  if (plan.loops.size() > 1 && plan.dense != Plan::none &&
-      plan.loops[plan.dense].size < least_dense_steps(plan)) {
+  if (plan.loops().size() > 1 && plan.dense != Plan::none &&
+      plan.loops()[plan.dense].size < least_dense_steps(plan)) {
     stage_all(plan);
   }
-  const std::int64_t columns = std::min(positions_of(plan), few_columns);
-  if (plan.spec.loop == Loop::columns && plan.axis.size > greatest_tile / columns) {
+  if (plan.spec.loop == Loop::columns && stages_any(plan) && !columns_fit_a_tile(plan)) {
     unstage_columns(plan);
   }
 }
 
 /// How many positions a tile has.
 std::int64_t tile_positions(const Plan& plan) {
-  if (plan.spec.loop == Loop::elements) {
-    return elu_tile;
+  const std::int64_t length = plan.axis.size;
+  switch (plan.spec.loop) {
+    case Loop::columns:
+      return std::max(least_tile_columns, usual_tile / length);
+    case Loop::rows:
+      return std::clamp<std::int64_t>(greatest_tile / length, 1,
+                                      std::max(least_tile_rows, usual_tile / length));
+    default:
+      return usual_tile / length;
   }
-  const std::int64_t least = plan.spec.loop == Loop::columns ? few_columns : 1;
-  return std::max(least, log_softmax_tile / plan.axis.size);
 }
 
-/// How many columns to work on side by side.
+/// How many columns to work on side by side: slabs are cut evenly.
 std::int64_t column_tile(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t steps = std::min(plan.axis.size, jit::segment_length);
   const std::int64_t fitting = caches.l2 / 2 / (steps * plan.element_size);
   const bool fits = fitting >= narrowest_column_tile;
-  return (fits ? std::min(fitting, widest_column_tile) : widest_column_tile) / cut_elements * cut_elements;
+  const std::int64_t most = fits ? std::min(fitting, widest_column_tile) : widest_column_tile;
+  const std::int64_t columns = plan.loops()[plan.dense].size;
+  if (columns <= most) {
+    return columns;
+  }
+  const std::int64_t pieces = (columns - 1) / most + 1;
+  return round_up((columns - 1) / pieces + 1, cut_elements);
 }
 
 /// Where the dense loop may be cut, for blocks of about so many positions.
@@ -125,25 +139,32 @@ std::int64_t dense_cut(const Plan& plan, std::int64_t positions, const CacheSize
   }
 }
 
+/// By a division that the compiler does: plans are made often.
+std::int64_t elements_per_block(const Plan& plan) {
+  constexpr std::int64_t count = tensor_count;
+  return plan.element_size == 2 ? block_bytes / (2 * count) : block_bytes / (4 * count);
+}
+
 /// Blocks of about `block_bytes`, for kernels that work on the tensors themselves.
 void make_blocks(Plan& plan, const CacheSizes& caches) {
-  std::fill_n(plan.block.begin(), plan.loops.size(), 1);
-  const std::int64_t elements = block_bytes / (plan.element_size * static_cast<std::int64_t>(tensor_count));
-  std::int64_t positions = std::max<std::int64_t>(1, elements / plan.axis.size);
+  std::fill_n(plan.block.begin(), plan.loops().size(), 1);
+  const std::int64_t elements = elements_per_block(plan);
+  std::int64_t positions =
+      plan.axis.size == 1 ? elements : std::max<std::int64_t>(1, elements / plan.axis.size);
   if (plan.dense != Plan::none) {
-    plan.block[plan.dense] = std::min(plan.loops[plan.dense].size, dense_cut(plan, positions, caches));
-    positions /= plan.block[plan.dense];
+    plan.block[plan.dense] = std::min(plan.loops()[plan.dense].size, dense_cut(plan, positions, caches));
   }
   if (plan.dense != Plan::none && is_cut(plan, plan.dense)) {
     plan.growing = plan.spec.loop == Loop::columns ? Plan::none : plan.dense;
   } else if (plan.outer != Plan::none) {
-    plan.block[plan.outer] = std::clamp<std::int64_t>(positions, 1, plan.loops[plan.outer].size);
+    positions /= plan.dense != Plan::none ? plan.block[plan.dense] : 1;
+    plan.block[plan.outer] = std::clamp<std::int64_t>(positions, 1, plan.loops()[plan.outer].size);
     plan.growing = plan.outer;
   }
   const std::size_t taken = (plan.dense != Plan::none ? 1 : 0) + (plan.outer != Plan::none ? 1 : 0);
   const bool cuts_columns = plan.spec.loop == Loop::columns && plan.growing == Plan::none &&
                             plan.dense != Plan::none && is_cut(plan, plan.dense);
-  plan.is_one_call = !plan.is_segmented() && plan.loops.size() == taken && !cuts_columns;
+  plan.is_one_call = !plan.is_segmented() && plan.loops().size() == taken && !cuts_columns;
 }
 
 /// Segments are worked on for one row, or one slab's columns, at a time.
@@ -163,7 +184,7 @@ void make_segments(Plan& plan) {
 }  // namespace
 
 void arrange(Plan& plan, const CacheSizes& caches) {
-  if (!plan.loops.empty() && plan.spec.loop != Loop::rows) {
+  if (!plan.loops().empty() && plan.spec.loop != Loop::rows) {
     move_dense_loop_last(plan);
   }
   set_roles(plan);

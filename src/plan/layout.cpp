@@ -32,21 +32,21 @@ bool are_one(const Dim& outer, const Dim& inner) {
 
 }  // namespace
 
-void add_loop(Layout& layout, Dim dim) {
+void add_loop(Layout& layout, const Dim& dim, std::int64_t scale) {
   if (dim.size == 1) {
     return;
   }
-  if (goes_down(dim)) {
-    for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-      layout.offset[tensor] += dim.stride[tensor] * (dim.size - 1);
-      dim.stride[tensor] = -dim.stride[tensor];
-    }
+  const bool is_reversed = goes_down(dim);
+  Dim& loop = layout.loops.append();
+  loop.size = dim.size;
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    const std::int64_t stride = dim.stride[tensor] * scale;
+    loop.stride[tensor] = is_reversed ? -stride : stride;
+    layout.offset[tensor] += is_reversed ? stride * (dim.size - 1) : 0;
   }
-  layout.loops.push_back(dim);
 }
 
-void order_and_merge(Layout& layout) {
-  DimList& loops = layout.loops;
+void order_and_merge(DimList& loops) {
   // Nearly always in order: that is what row-major tensors come as.
   for (std::size_t i = 1; i < loops.size(); ++i) {
     for (std::size_t j = i; j > 0 && comes_before(loops[j], loops[j - 1]); --j) {

@@ -1,23 +1,25 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "src/plan/request.hpp"
 
 namespace gradjit::detail {
 
-/// The loops over positions, elements that don't depend on one another's place: all dimensions of
-/// EluBackward, those beside the axis of LogSoftmaxBackward. Outermost first, by diff_src's memory.
+/// Loops over positions: elements that don't depend on one another's place. All dimensions of EluBackward
+/// are, and those of LogSoftmaxBackward but the axis. Outermost first.
 struct Layout {
   DimList loops;
   PerTensor<std::int64_t> offset = {};  ///< From the caller's pointer to where the loops start.
 };
 
-/// Adds a dimension, walked in the direction that suits most tensors; nothing for a size of 1.
-void add_loop(Layout& layout, Dim dim);
+/// Adds a loop over `dim` with its strides times `scale`, in the direction that suits most tensors; nothing
+/// for a size of 1.
+void add_loop(Layout& layout, const Dim& dim, std::int64_t scale);
 
 /// Orders the loops by memory, the longest steps of diff_src outermost, and merges those that are one.
-void order_and_merge(Layout& layout);
+void order_and_merge(DimList& loops);
 
 /// Moves a loop to another place; those between move up.
 void move_loop(DimList& loops, std::size_t from, std::size_t to);

@@ -91,13 +91,12 @@ class Search {
       return least;
     }
     const std::int64_t divisor = divisor_[index];
-    const Wide product = static_cast<Wide>(inverse(terms_[index].factor / divisor, period)) *
-                         (total / divisor % period);
+    const Wide product =
+        static_cast<Wide>(inverse(terms_[index].factor / divisor, period)) * (total / divisor % period);
     const auto residue = static_cast<std::int64_t>(product % period);
     const std::int64_t ahead = (residue - least % period + period) % period;
-    return ahead > std::numeric_limits<std::int64_t>::max() - least
-               ? std::numeric_limits<std::int64_t>::max()
-               : least + ahead;
+    return ahead > std::numeric_limits<std::int64_t>::max() - least ? std::numeric_limits<std::int64_t>::max()
+                                                                    : least + ahead;
   }
 
   std::span<const Term> terms_;

@@ -20,32 +20,21 @@ std::int64_t bytes_of(const Plan& plan) {
   return std::min(plan.elements * plan.element_size, most) * count;
 }
 
-void to_bytes(Dim& dim, std::int64_t element_size) {
-  for (std::int64_t& stride : dim.stride) {
-    stride *= element_size;
-  }
-}
-
-/// Sets the loops, from all dims but the axis.
-void take_positions(Plan& plan, const Request& request) {
+/// Sets the axis and, from all other dims, the loops.
+void set_loops(Plan& plan, const Request& request) {
   const bool has_axis = request.operation == jit::Operation::log_softmax_backward;
-  Layout layout;
   for (std::size_t i = 0; i < request.dims.size(); ++i) {
+    const Dim& dim = request.dims[i];
     if (has_axis && i == request.axis) {
-      plan.axis = request.dims[i];
-      to_bytes(plan.axis, plan.element_size);
+      plan.axis.size = dim.size;
+      for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+        plan.axis.stride[tensor] = dim.stride[tensor] * plan.element_size;
+      }
     } else {
-      add_loop(layout, request.dims[i]);
+      add_loop(plan.layout, dim, plan.element_size);
     }
   }
-  order_and_merge(layout);
-  plan.loops = layout.loops;
-  for (Dim& dim : plan.loops) {
-    to_bytes(dim, plan.element_size);
-  }
-  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    plan.offset[tensor] = layout.offset[tensor] * plan.element_size;
-  }
+  order_and_merge(plan.loops());
 }
 
 /// The kernel, from the logical shape and nothing else: strides must not change the order of a sum.
@@ -76,14 +65,14 @@ void choose_kernel(Plan& plan, const Request& request) {
 /// What a tensor spans and whether it lies as diff_src does, from the loops and the axis.
 void measure(Plan& plan) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    ByteRange range{plan.offset[tensor], plan.offset[tensor] + plan.element_size};
-    bool is_alike = plan.offset[tensor] == plan.offset[diff_src];
+    ByteRange range{plan.layout.offset[tensor], plan.layout.offset[tensor] + plan.element_size};
+    bool is_alike = plan.layout.offset[tensor] == plan.layout.offset[diff_src];
     const auto extend = [&](const Dim& dim) {
       const std::int64_t length = dim.stride[tensor] * (dim.size - 1);
       (length < 0 ? range.begin : range.end) += length;
       is_alike = is_alike && (dim.size == 1 || dim.stride[tensor] == dim.stride[diff_src]);
     };
-    std::for_each(plan.loops.begin(), plan.loops.end(), extend);
+    std::for_each(plan.loops().begin(), plan.loops().end(), extend);
     extend(plan.axis);
     plan.range[tensor] = range;
     plan.lies_like_diff_src[tensor] = is_alike;
@@ -111,7 +100,7 @@ Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches) {
     return plan;
   }
   plan.bytes = bytes_of(plan);
-  take_positions(plan, request);
+  set_loops(plan, request);
   choose_kernel(plan, request);
   measure(plan);
   arrange(plan, caches);
@@ -141,7 +130,8 @@ jit::KernelSpec spec_of(const Plan& plan, KernelRole role) {
 
 std::vector<jit::KernelSpec> kernel_specs_of(const Plan& plan) {
   std::vector<jit::KernelSpec> specs;
-  for (const KernelRole role : {KernelRole::main, KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
+  for (const KernelRole role :
+       {KernelRole::main, KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
     const jit::KernelSpec spec = spec_of(plan, role);
     if (std::find(specs.begin(), specs.end(), spec) == specs.end()) {
       specs.push_back(spec);

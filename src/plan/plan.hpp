@@ -8,6 +8,7 @@
 #include <gradjit/types.hpp>
 
 #include "jit/kernel_spec.hpp"
+#include "src/plan/layout.hpp"
 #include "src/plan/request.hpp"
 #include "src/plan/tuning.hpp"
 
@@ -34,24 +35,26 @@ struct Plan {
   jit::KernelSpec spec;       ///< Of the kernel that writes the result.
   std::int64_t elements = 0;  ///< Of each tensor. With 0, there is nothing to do, and the rest is unset.
   std::int64_t element_size = 4;
-  std::int64_t bytes = 0;     ///< That a run reads and writes.
+  std::int64_t bytes = 0;  ///< That a run reads and writes.
 
-  PerTensor<std::int64_t> offset = {};  ///< From the caller's pointer to the first element of the loops.
-  DimList loops;                        ///< Positions, outermost first.
-  Dim axis{1, {}};                      ///< LogSoftmaxBackward's axis, whatever its place.
-  std::size_t dense = none;             ///< The last loop, if its steps are adjacent.
-  std::size_t outer = none;             ///< The loop that a kernel takes besides.
+  Layout layout;
+  Dim axis{1, {}};           ///< LogSoftmaxBackward's axis, whatever its place.
+  std::size_t dense = none;  ///< The last loop, if its steps are adjacent.
+  std::size_t outer = none;  ///< The loop that a kernel takes besides.
 
   PerTensor<bool> staged = {};
   bool all_staged = false;
-  /// Steps of each loop in a block. The axis is never cut but by segments.
-  std::array<std::int64_t, max_rank> block = {};
-  std::size_t growing = none;  ///< The loop along which blocks that follow one another can be one call.
-  bool is_one_call = false;    ///< On one thread, one kernel call does it all.
+  /// Steps of each loop in a block; set for the loops that there are. The axis is never cut but by segments.
+  std::array<std::int64_t, max_rank> block;
+  std::size_t growing = none;     ///< The loop along which blocks that follow one another can be one call.
+  bool is_one_call = false;       ///< On one thread, one kernel call does it all.
   std::int64_t update_steps = 0;  ///< Segmented: steps of the axis in one update call.
 
-  PerTensor<ByteRange> range;            ///< What the tensors span.
+  PerTensor<ByteRange> range;               ///< What the tensors span.
   PerTensor<bool> lies_like_diff_src = {};  ///< Has the strides of diff_src.
+
+  [[nodiscard]] const DimList& loops() const { return layout.loops; }
+  [[nodiscard]] DimList& loops() { return layout.loops; }
 
   /// The axis is longer than a kernel takes at once: segments are summed, then updated.
   [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole; }

@@ -51,6 +51,8 @@ class DimList {
   [[nodiscard]] const Dim* end() const { return dims_.data() + count_; }
 
   void push_back(const Dim& dim) { dims_[count_++] = dim; }
+  /// Adds one, with anything in it.
+  Dim& append() { return dims_[count_++]; }
   /// Drops what lies beyond the first `count`.
   void truncate(std::size_t count) { count_ = count_ < count ? count_ : count; }
 
@@ -66,8 +68,10 @@ struct Request {
   bool use_dst = false;
   bool in_place = false;
   std::uint32_t alpha_bits = 0;  ///< EluBackward's; -0 is +0 here.
-  std::size_t axis = 0;          ///< LogSoftmaxBackward's, counted from the front; 0 for rank 0.
+  std::size_t axis = 0;          ///< LogSoftmaxBackward's, among `dims`.
   std::int64_t elements = 1;     ///< The product of the dims.
+  /// The caller's dims. Those of dense tensors come merged: into one for EluBackward, into those before
+  /// the axis, the axis, and those after it for LogSoftmaxBackward. Empty when there are no elements.
   DimList dims;
 };
 

@@ -15,7 +15,7 @@ std::size_t fastest_loop(const Plan& plan, std::size_t tensor) {
   if (!plan.staged[tensor]) {
     return Plan::none;
   }
-  if (plan.dense != Plan::none && plan.loops[plan.dense].stride[tensor] == 0) {
+  if (plan.dense != Plan::none && plan.loops()[plan.dense].stride[tensor] == 0) {
     return Plan::none;  // Broadcast along the tile: no lines to use up.
   }
   const auto length = [tensor](const Dim& dim) {
@@ -24,10 +24,10 @@ std::size_t fastest_loop(const Plan& plan, std::size_t tensor) {
   };
   std::size_t fastest = Plan::none;
   std::int64_t shortest = length(plan.axis);
-  for (std::size_t i = plan.loops.size(); i-- > 0;) {
-    if (length(plan.loops[i]) < shortest) {
+  for (std::size_t i = plan.loops().size(); i-- > 0;) {
+    if (length(plan.loops()[i]) < shortest) {
       fastest = i;
-      shortest = length(plan.loops[i]);
+      shortest = length(plan.loops()[i]);
     }
   }
   return fastest == plan.dense ? Plan::none : fastest;
@@ -37,7 +37,7 @@ std::size_t fastest_loop(const Plan& plan, std::size_t tensor) {
 class Tile {
  public:
   Tile(Plan& plan, std::int64_t target) : plan_(plan), target_(target) {
-    std::fill_n(plan.block.begin(), plan.loops.size(), 1);
+    std::fill_n(plan.block.begin(), plan.loops().size(), 1);
   }
 
   void want(std::size_t loop) {
@@ -48,8 +48,8 @@ class Tile {
 
   void grow_wanted() {
     for (std::size_t loop = narrowest(); loop != Plan::none; loop = narrowest()) {
-      const std::int64_t size = std::min(2 * plan_.block[loop], plan_.loops[loop].size);
-      if (positions(plan_.loops.size()) / plan_.block[loop] * size > target_) {
+      const std::int64_t size = std::min(2 * plan_.block[loop], plan_.loops()[loop].size);
+      if (positions(plan_.loops().size()) / plan_.block[loop] * size > target_) {
         return;
       }
       plan_.block[loop] = size;
@@ -58,9 +58,9 @@ class Tile {
 
   /// All but the first `outside` loops.
   void grow_others(std::size_t outside) {
-    for (std::size_t i = plan_.loops.size(); i-- > outside;) {
-      const std::int64_t others = positions(plan_.loops.size()) / plan_.block[i];
-      plan_.block[i] = std::max(plan_.block[i], std::min(plan_.loops[i].size, target_ / others));
+    for (std::size_t i = plan_.loops().size(); i-- > outside;) {
+      const std::int64_t others = positions(plan_.loops().size()) / plan_.block[i];
+      plan_.block[i] = std::max(plan_.block[i], std::min(plan_.loops()[i].size, target_ / others));
     }
   }
 
@@ -77,8 +77,8 @@ class Tile {
   /// The wanted loop with the fewest steps in the tile, of those that have more.
   [[nodiscard]] std::size_t narrowest() const {
     std::size_t found = Plan::none;
-    for (std::size_t i = plan_.loops.size(); i-- > 0;) {
-      const bool can_grow = wanted_[i] && plan_.block[i] < plan_.loops[i].size;
+    for (std::size_t i = plan_.loops().size(); i-- > 0;) {
+      const bool can_grow = wanted_[i] && plan_.block[i] < plan_.loops()[i].size;
       if (can_grow && (found == Plan::none || plan_.block[i] < plan_.block[found])) {
         found = i;
       }
@@ -95,7 +95,7 @@ class Tile {
 std::size_t loops_outside(const Plan& plan) {
   const bool takes_outer = plan.spec.loop == jit::Loop::elements || plan.spec.loop == jit::Loop::rows;
   const std::size_t taken = (plan.dense != Plan::none ? 1 : 0) + (takes_outer ? 1 : 0);
-  return plan.loops.size() - std::min(taken, plan.loops.size());
+  return plan.loops().size() - std::min(taken, plan.loops().size());
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ void make_tiles(Plan& plan, std::int64_t target) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     const std::size_t fastest = fastest_loop(plan, tensor);
     if (fastest != Plan::none && plan.outer != Plan::none) {
-      move_loop(plan.loops, fastest, plan.outer);
+      move_loop(plan.loops(), fastest, plan.outer);
     }
   }
   Tile tile(plan, target);

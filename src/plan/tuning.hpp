@@ -19,19 +19,22 @@ inline constexpr std::int64_t block_bytes = 64 << 10;
 /// Tasks for each thread, so that a thread that is held up does not hold up the rest.
 inline constexpr std::int64_t tasks_per_thread = 4;
 
-/// Elements of one tensor in a staged tile: for EluBackward, whose tiles stay in L1, and for
-/// LogSoftmaxBackward, whose tiles hold whole rows or columns and stay in L2.
-inline constexpr std::int64_t elu_tile = 4096;
-inline constexpr std::int64_t log_softmax_tile = 16384;
+/// Elements of one tensor in a staged tile, so that the tiles of a call stay in the first-level cache.
+inline constexpr std::int64_t usual_tile = 4096;
 
-/// The most elements of a tile; a row or column that is longer is not staged as a whole.
+/// Tiles of LogSoftmaxBackward hold rows or columns of their whole length, and at least so many of them:
+/// a part of each cache line of a transposed tensor, lanes of a register.
+inline constexpr std::int64_t least_tile_rows = 16;
+inline constexpr std::int64_t least_tile_columns = 16;
+
+/// The most elements of a tile; what is longer is staged in fewer rows, and columns are not staged.
 inline constexpr std::int64_t greatest_tile = 65536;
 
 /// Runs of fewer adjacent elements are staged together rather than passed to a kernel one by one.
-inline constexpr std::int64_t short_run = 32;
+inline constexpr std::int64_t short_run = 12;
 
-/// Slabs of fewer adjacent columns leave lanes unused: staged together where that is possible.
-inline constexpr std::int64_t few_columns = 16;
+/// The same for slabs of fewer adjacent columns.
+inline constexpr std::int64_t few_columns = 6;
 
 /// How many columns are worked on side by side: as many as keep what is read twice in the second-level
 /// cache, within these limits. Their sums stay in the first level.

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <string>
+#include <string_view>
 
 #include "src/plan/message.hpp"
 #include "src/plan/overlap.hpp"
@@ -96,8 +99,8 @@ void check_agreement(const Named& tensor, const Named& first) {
            name_of(first.desc->dtype()), " as ", first.name, " has");
   }
   if (tensor.desc->dims() != first.desc->dims()) {
-    refuse(tensor.name, ".dims is ", text_of(tensor.desc->dims()), ", expected ",
-           text_of(first.desc->dims()), " as ", first.name, " has");
+    refuse(tensor.name, ".dims is ", text_of(tensor.desc->dims()), ", expected ", text_of(first.desc->dims()),
+           " as ", first.name, " has");
   }
 }
 
@@ -145,30 +148,50 @@ void check_output(const DimList& dims, const Named& output, bool in_place) {
          "put no two elements in one place");
 }
 
-/// Everything about the tensors.
-void take_tensors(Request& request, const Descs& descs) {
+/// The descriptions, each by itself and with the others.
+void check_tensors(Request& request, const Descs& descs) {
   const Named& first = descs[activation];
   check_data_type(first);
   request.dtype = first.desc->dtype();
   request.elements = check_dims(first);
-  for (const std::int64_t size : first.desc->dims()) {
-    request.dims.push_back({size, {}});
-  }
-  for (const Tensor tensor : {activation, diff_dst, diff_src}) {
-    const Named& named = descs[tensor];
+  for (const Named& named : descs) {
     if (named.desc != first.desc) {
       check_agreement(named, first);
     }
-    if (!named.desc->strides().empty() && (tensor == activation || named.desc != first.desc)) {
+    if (!named.desc->strides().empty() && (&named == &first || named.desc != first.desc)) {
       check_strides(named);
     }
-    if (request.elements > 0) {
-      set_strides(request.dims, tensor, named);
-    }
   }
-  if (request.elements > 0) {
-    check_output(request.dims, descs[diff_src], request.in_place);
+}
+
+bool are_dense(const Descs& descs) {
+  return std::all_of(descs.begin(), descs.end(),
+                     [](const Named& named) { return named.desc->strides().empty(); });
+}
+
+/// Sets the dims of tensors with strides, and checks that the result doesn't overlap itself.
+void set_dims(Request& request, const Descs& descs) {
+  for (const std::int64_t size : descs[activation].desc->dims()) {
+    request.dims.push_back({size, {}});
   }
+  for (const Tensor tensor : {activation, diff_dst, diff_src}) {
+    set_strides(request.dims, tensor, descs[tensor]);
+  }
+  check_output(request.dims, descs[diff_src], request.in_place);
+}
+
+/// Sets dense dims: those before the axis, the axis, those after it.
+void set_dense_dims(Request& request, const Dims& dims) {
+  std::int64_t inner = 1;
+  for (std::size_t i = request.axis + 1; i < dims.size(); ++i) {
+    inner *= dims[i];
+  }
+  const std::int64_t length = dims.empty() ? 1 : dims[request.axis];
+  const std::int64_t step = length * inner;
+  request.dims.push_back({request.elements / step, {step, step, step}});
+  request.dims.push_back({length, {inner, inner, inner}});
+  request.dims.push_back({inner, {1, 1, 1}});
+  request.axis = 1;
 }
 
 Request take_elu(const EluBackward& attributes, const Descs& descs) {
@@ -181,24 +204,45 @@ Request take_elu(const EluBackward& attributes, const Descs& descs) {
   request.use_dst = attributes.use_dst;
   request.in_place = attributes.in_place;
   request.alpha_bits = std::bit_cast<std::uint32_t>(alpha == 0 ? 0.0F : alpha);
-  take_tensors(request, descs);
+  check_tensors(request, descs);
+  if (request.elements == 0) {
+    return request;
+  }
+  if (are_dense(descs)) {
+    request.dims.push_back({request.elements, {1, 1, 1}});
+  } else {
+    set_dims(request, descs);
+  }
   return request;
+}
+
+std::size_t checked_axis(std::int64_t axis, std::size_t rank) {
+  const auto limit = static_cast<std::int64_t>(std::max<std::size_t>(rank, 1));
+  if (axis < -limit || axis >= limit) {
+    refuse("axis is ", axis, ", expected ", -limit, " to ", limit - 1, " for tensors of rank ", rank);
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + limit : axis);
 }
 
 Request take_log_softmax(const LogSoftmaxBackward& attributes, const Descs& descs) {
   Request request;
   request.operation = jit::Operation::log_softmax_backward;
   request.in_place = attributes.in_place;
-  take_tensors(request, descs);
-  const auto rank = static_cast<std::int64_t>(request.dims.size());
-  const std::int64_t limit = rank == 0 ? 1 : rank;
-  if (attributes.axis < -limit || attributes.axis >= limit) {
-    refuse("axis is ", attributes.axis, ", expected ", -limit, " to ", limit - 1, " for tensors of rank ", rank);
+  check_tensors(request, descs);
+  const Dims& dims = descs[activation].desc->dims();
+  request.axis = checked_axis(attributes.axis, dims.size());
+  if (request.elements == 0) {
+    return request;
   }
-  request.axis = static_cast<std::size_t>(attributes.axis < 0 ? attributes.axis + limit : attributes.axis);
+  if (are_dense(descs)) {
+    set_dense_dims(request, dims);
+  } else {
+    set_dims(request, descs);
+  }
   return request;
 }
 
+/// A description that must be there; `why` ends the sentence if it is not.
 const TensorDesc* required(const std::optional<TensorDesc>& desc, std::string_view name,
                            std::string_view why = "") {
   if (!desc) {
@@ -207,8 +251,9 @@ const TensorDesc* required(const std::optional<TensorDesc>& desc, std::string_vi
   return &*desc;
 }
 
-/// In place, diff_src may be left out; if it is given, it must be what diff_dst is.
-Named described_diff_src(const std::optional<TensorDesc>& desc, bool in_place, const TensorDesc& diff_dst_desc) {
+/// In place, diff_dst's description is the result's too.
+Named described_diff_src(const std::optional<TensorDesc>& desc, bool in_place,
+                         const TensorDesc& diff_dst_desc) {
   if (!in_place) {
     return {"diff_src", required(desc, "diff_src", ", because in_place is false")};
   }
@@ -246,10 +291,10 @@ Request validated(const LogSoftmaxBackward& attributes, const TensorDesc& desc) 
 Request validated(const LogSoftmaxBackward& attributes, const LogSoftmaxBackwardTensors& tensors) {
   const TensorDesc* dst_desc = required(tensors.dst, "dst");
   const TensorDesc* diff_dst_desc = required(tensors.diff_dst, "diff_dst");
-  return take_log_softmax(
-      attributes, {{{"dst", dst_desc},
-                    {"diff_dst", diff_dst_desc},
-                    described_diff_src(tensors.diff_src, attributes.in_place, *diff_dst_desc)}});
+  return take_log_softmax(attributes,
+                          {{{"dst", dst_desc},
+                            {"diff_dst", diff_dst_desc},
+                            described_diff_src(tensors.diff_src, attributes.in_place, *diff_dst_desc)}});
 }
 
 }  // namespace gradjit::detail

@@ -8,7 +8,7 @@
 
 namespace gradjit::detail::portable {
 
-namespace GRADJIT_PORTABLE_NAMESPACE {
+inline namespace GRADJIT_PORTABLE_NAMESPACE {
 
 namespace {
 

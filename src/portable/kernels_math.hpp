@@ -30,8 +30,8 @@ inline ScaledExp scaled_exp(const jit::ExpModel& model, float x) {
   if (model.two_step_reduction) {
     r = std::fma(n, model.minus_ln2_low, r);
   }
-  const auto low_bits =
-      static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(t) - std::bit_cast<std::uint32_t>(model.unbiased_magic));
+  const auto low_bits = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(t) -
+                                                  std::bit_cast<std::uint32_t>(model.unbiased_magic));
   const int exponent = (low_bits >> model.table_bits) - 127;
   const auto& c = model.coefficients;
   if (model.table_bits == 0) {

@@ -46,7 +46,8 @@ void after_fork_in_child() {
 
 // When the library is loaded, not when it is first used: what a host did with OpenMP before it forked and
 // first used gradjit in the child matters too.
-[[maybe_unused]] const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+[[maybe_unused]] const int registered =
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 }  // namespace
 

@@ -18,7 +18,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   /// Throws std::system_error.
-  void append(std::span<const std::byte> bytes);
+  void append(std::span<const std::byte> bytes) const;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
  private:

@@ -30,8 +30,9 @@ std::unique_ptr<PerfWriter> open_writer(PerfMode mode) {
 class Recorder {
  public:
   explicit Recorder(PerfMode mode)
-      : mode_(mode), fork_handler_([](void* self, ForkEvent event) { static_cast<Recorder*>(self)->on_fork(event); },
-                                   this) {}
+      : mode_(mode),
+        fork_handler_([](void* self, ForkEvent event) { static_cast<Recorder*>(self)->on_fork(event); },
+                      this) {}
 
   void record(std::string_view name, std::span<const std::uint8_t> code) {
     const std::lock_guard lock(mutex_);

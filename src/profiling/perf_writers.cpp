@@ -17,7 +17,7 @@ namespace {
 
 std::string hexadecimal(std::uint64_t value) {
   std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
   return {digits.data(), end};
 }
 

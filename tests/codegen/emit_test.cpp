@@ -1,7 +1,7 @@
 // Properties of the generated code that hold whatever the host can run: every spec is emitted, is the same
 // each time, and says what it does.
 
-#include <gtest/gtest.h>
+#include "jit/emit.hpp"
 
 #include <bit>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/emit.hpp"
+#include <gtest/gtest.h>
 
 namespace gradjit::jit {
 namespace {

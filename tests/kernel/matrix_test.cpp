@@ -1,8 +1,6 @@
 // Every operation × type × instruction set × use_dst × in place × size × axis position, each compared bit
 // by bit with the portable kernels, in buffers that stand against inaccessible pages at both ends.
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <iostream>
 #include <limits>
@@ -10,6 +8,8 @@
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tests/support/kernel_case.hpp"
 
@@ -51,8 +51,9 @@ TEST_P(Matrix, EluBackward) {
 
 TEST_P(Matrix, EluBackwardOfAnyAlpha) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  for (const float alpha : {0.0F, -0.0F, 0x1p-149F, 1e-40F, 0x1p-126F, 0.01F, 0.5F, 1.0F, 1.5F, 1.6732632F, 2.0F,
-                            3.0F, 100.0F, 0x1p30F, 3e38F, std::numeric_limits<float>::max(), infinity}) {
+  for (const float alpha :
+       {0.0F, -0.0F, 0x1p-149F, 1e-40F, 0x1p-126F, 0.01F, 0.5F, 1.0F, 1.5F, 1.6732632F, 2.0F, 3.0F, 100.0F,
+        0x1p30F, 3e38F, std::numeric_limits<float>::max(), infinity}) {
     for (const bool use_dst : {false, true}) {
       for (const std::int64_t n : {1, 13, 16, 67, 300}) {
         KernelCase c = start(true);

@@ -1,7 +1,5 @@
 #include "tests/support/kernel_case.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,6 +9,8 @@
 #include <memory>
 #include <numeric>
 #include <sstream>
+
+#include <gtest/gtest.h>
 
 #include "src/cpu/probe.hpp"
 #include "src/portable/element.hpp"
@@ -49,11 +49,22 @@ class Tensor {
 };
 
 float special_value(std::mt19937& random) {
-  constexpr std::array values{
-      0.0F,    -0.0F,    1e-40F,  -1e-40F, std::numeric_limits<float>::min(),
-      -86.0F,  -88.0F,   -95.0F,  -104.0F, -1000.0F,
-      -3e38F,  -65504.F, 1e-5F,   -1e-5F,  std::numeric_limits<float>::infinity(),
-      -std::numeric_limits<float>::infinity()};
+  constexpr std::array values{0.0F,
+                              -0.0F,
+                              1e-40F,
+                              -1e-40F,
+                              std::numeric_limits<float>::min(),
+                              -86.0F,
+                              -88.0F,
+                              -95.0F,
+                              -104.0F,
+                              -1000.0F,
+                              -3e38F,
+                              -65504.F,
+                              1e-5F,
+                              -1e-5F,
+                              std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity()};
   return values.at(random() % values.size());
 }
 
@@ -125,7 +136,8 @@ Inputs random_inputs(const KernelCase& c, std::mt19937& random) {
   const auto value = [&](bool negative) {
     if (c.special_one_in > 0 && random() % static_cast<unsigned>(c.special_one_in) == 0) {
       // Half of the special ones are any bits at all.
-      return random() % 2 == 0 ? static_cast<std::uint32_t>(random()) : encode(c.dtype, special_value(random));
+      return random() % 2 == 0 ? static_cast<std::uint32_t>(random())
+                               : encode(c.dtype, special_value(random));
     }
     const float x = normal(random);
     return encode(c.dtype, negative ? -std::abs(x) : x);
@@ -139,7 +151,8 @@ Inputs random_inputs(const KernelCase& c, std::mt19937& random) {
   return inputs;
 }
 
-std::vector<std::uint32_t> run(const KernelCase& c, const Inputs& inputs, Isa isa, GuardedBuffer::Guard guard) {
+std::vector<std::uint32_t> run(const KernelCase& c, const Inputs& inputs, Isa isa,
+                               GuardedBuffer::Guard guard) {
   const Tensor activation(c.dtype, inputs.activation, guard);
   const Tensor diff_dst(c.dtype, inputs.diff_dst, guard);
   const Tensor diff_src(c.dtype, std::vector<std::uint32_t>(inputs.diff_dst.size(), 0xA5A5A5A5U), guard);

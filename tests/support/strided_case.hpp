@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -43,8 +44,14 @@ struct StridedCase {
 
 [[nodiscard]] std::string text_of(const StridedCase& c);
 
-/// Makes the kernel, fills buffers, runs, and compares every byte of them with what the portable kernels
-/// give one row or column at a time (NaNs count as one). Returns what differs, nothing if all is well.
-[[nodiscard]] std::string difference(const StridedCase& c, KernelFactory& factory, Executor& executor);
+using Factories = std::vector<std::unique_ptr<KernelFactory>>;
+
+/// One for each instruction set that this CPU has.
+[[nodiscard]] Factories all_factories();
+
+/// Makes the kernel with each factory in turn, fills buffers, runs, and compares every byte of them with
+/// what the portable kernels give one row or column at a time (NaNs count as one). Returns what differs,
+/// nothing if all is well.
+[[nodiscard]] std::string difference(const StridedCase& c, const Factories& factories, Executor& executor);
 
 }  // namespace gradjit::test

@@ -33,17 +33,20 @@ class CheckTest : public ToolTest {
     json["op"] = "log_softmax_backward";
     json["axis"] = 0;
     json["dst"] = "src.npy";
+    json["expected"] = "log_softmax.npy";
     // The columns of diff_dst sum to -2.5 and 2.
     const std::vector<double> expected = {0.5 + 2.5 * std::exp(1.0), 1 - 2 * std::exp(-1.0), -3 + 2.5,
                                           1 - 2 * std::exp(-200.0)};
-    write_array<double>("expected.npy", {.shape = {2, 2}, .values = expected});
+    write_array<double>("log_softmax.npy", {.shape = {2, 2}, .values = expected});
     return json;
   }
 
-  std::string write_cases(const Json& cases) const { return write("cases.json", cases.dump()); }
+  std::string write_cases(const std::vector<Json>& cases) const {
+    return write("cases.json", Json(cases).dump());
+  }
 
   void expect_case_refused(const Json& json, const std::string& part) const {
-    expect_refusal({"check", write_cases({json})}, part);
+    expect_refusal({"check", write_cases(std::vector<Json>(1, json))}, part);
   }
 };
 
@@ -81,8 +84,8 @@ TEST_F(CheckTest, JsonHasEveryRun) {
 }
 
 TEST_F(CheckTest, ListsRestrict) {
-  const ToolResult result =
-      run({"check", write_cases({good_case()}), "--isa", "portable,portable", "--dtype", "f16", "--json"});
+  const ToolResult result = run({"check", write_cases(std::vector<Json>(1, good_case())), "--isa",
+                                 "portable,portable", "--dtype", "f16", "--json"});
   EXPECT_EQ(result.status, 0) << result.out << result.err;
   const Json document = Json::parse(result.out);
   ASSERT_EQ(document.at("results").size(), 1U);
@@ -97,11 +100,12 @@ TEST_F(CheckTest, IsaThatIsNotThereIsRefusedByName) {
 
 TEST_F(CheckTest, WrongExpectationsFail) {
   for (const Json& json : {good_case(), good_log_softmax_case()}) {
-    const std::string cases = write_cases({json});
+    const std::string cases = write_cases(std::vector<Json>(1, json));
     EXPECT_EQ(run({"check", cases}).status, 0);
-    auto expected = read_array<double>(path("expected.npy"));
+    const auto file = json.at("expected").get<std::string>();
+    auto expected = read_array<double>(path(file));
     expected.values[1] *= 1 + 0x1p-18;
-    write_array("expected.npy", expected);
+    write_array(file, expected);
     const ToolResult result = run({"check", cases});
     EXPECT_EQ(result.status, 1);
     EXPECT_EQ(result.err, "");
@@ -117,7 +121,7 @@ TEST_F(CheckTest, WrongExpectationsFail) {
 
 TEST_F(CheckTest, NanAndSignsOfZerosCount) {
   const Json json = good_case();
-  const std::string cases = write_cases({json});
+  const std::string cases = write_cases(std::vector<Json>(1, json));
   auto expected = read_array<double>(path("expected.npy"));
   const double good = expected.values[3];
   for (const double wrong : {std::nan(""), -0.0, -good, HUGE_VAL}) {
@@ -125,6 +129,35 @@ TEST_F(CheckTest, NanAndSignsOfZerosCount) {
     write_array("expected.npy", expected);
     EXPECT_EQ(run({"check", cases, "--dtype", "f32"}).status, 1) << wrong;
   }
+}
+
+TEST_F(CheckTest, SpecialValuesPass) {
+  const double inf = HUGE_VAL;
+  const double nan = std::nan("");
+  Json elu = good_case();
+  elu["alpha"] = 0.37;
+  const auto f = [](double value) { return static_cast<float>(value); };
+  write_array<float>("src.npy",
+                     {.shape = {9}, .values = {f(nan), f(-inf), f(inf), -110, 100, -0.0F, -1, -1, -120}});
+  write_array<float>("g.npy",
+                     {.shape = {9}, .values = {1, 1, 2, 1e30F, f(inf), -0.0F, f(nan), f(-inf), f(inf)}});
+  write_array<double>("expected.npy",
+                      {.shape = {9},
+                       .values = {nan, 0, 2, 0.37 * std::exp(-110.0) * static_cast<double>(1e30F), inf, -0.0,
+                                  nan, -inf, inf}});
+  const ToolResult result = run({"check", write_cases(std::vector<Json>(1, elu))});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+
+  // Rows of two: one good, one with a NaN, one where no bound is promised for one element.
+  Json log_softmax = good_log_softmax_case();
+  log_softmax["axis"] = 1;
+  write_array<float>("src.npy", {.shape = {3, 2}, .values = {f(-inf), -1, -1, -1, 89, -1}});
+  write_array<float>("g.npy", {.shape = {3, 2}, .values = {1, 2, f(nan), 1, 1, 1}});
+  const double e = std::exp(-1.0);
+  write_array<double>("log_softmax.npy", {.shape = {3, 2}, .values = {1, 2 - 3 * e, nan, nan, 0, 1 - 2 * e}});
+  const ToolResult bounded = run({"check", write_cases(std::vector<Json>(1, log_softmax))});
+  EXPECT_EQ(bounded.status, 0) << bounded.out << bounded.err;
+  EXPECT_NE(bounded.out.find("3 elements judged by their bits only"), std::string::npos) << bounded.out;
 }
 
 TEST_F(CheckTest, NotJson) {
@@ -177,7 +210,7 @@ TEST_F(CheckTest, WrongValues) {
     expect_case_refused(damaged, "case 'small': key 'axis'");
   }
   expect_case_refused(1, "case 1 is no object");
-  expect_refusal({"check", write_cases({good_case(), good_case()})}, "used twice");
+  expect_refusal({"check", write_cases(std::vector<Json>(2, good_case()))}, "used twice");
 }
 
 TEST_F(CheckTest, WrongTensors) {

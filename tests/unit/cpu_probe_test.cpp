@@ -57,35 +57,35 @@ constexpr const char* no_avx512_state = "the system does not save AVX-512 state"
 
 INSTANTIATE_TEST_SUITE_P(
     Table, ChooseIsa,
-    testing::Values(
-        Case{"everything", all_features, saves_all, Isa::avx512_bf16, "nothing is missing"},
-        Case{"nothing", {}, 0, Isa::portable, "no avx"},
-        Case{"nothing_but_state", {}, saves_all, Isa::portable, "no avx"},
-        Case{"no_avx", all_but(&CpuFeatures::avx), saves_all, Isa::portable, "no avx"},
-        Case{"no_avx2", all_but(&CpuFeatures::avx2), saves_all, Isa::portable, "no avx2"},
-        Case{"no_fma", all_but(&CpuFeatures::fma), saves_all, Isa::portable, "no fma"},
-        Case{"no_f16c", all_but(&CpuFeatures::f16c), saves_all, Isa::portable, "no f16c"},
-        Case{"no_avx512f", all_but(&CpuFeatures::avx512f), saves_all, Isa::avx2, "no avx512f"},
-        Case{"no_avx512bw", all_but(&CpuFeatures::avx512bw), saves_all, Isa::avx2, "no avx512bw"},
-        Case{"no_avx512dq", all_but(&CpuFeatures::avx512dq), saves_all, Isa::avx2, "no avx512dq"},
-        Case{"no_avx512vl", all_but(&CpuFeatures::avx512vl), saves_all, Isa::avx2, "no avx512vl"},
-        Case{"no_avx512_bf16", all_but(&CpuFeatures::avx512_bf16), saves_all, Isa::avx512, "no avx512_bf16"},
-        Case{"no_xgetbv", all_features, 0, Isa::portable, no_avx_state},
-        Case{"only_xmm", all_features, 0x3, Isa::portable, no_avx_state},
-        // The upper halves of YMM without XMM: no system does that, but both bits are required.
-        Case{"no_xmm", all_features, 0x4, Isa::portable, no_avx_state},
-        Case{"zmm_without_ymm", all_features, xcr0_avx512, Isa::portable, no_avx_state},
-        Case{"no_zmm", all_features, xcr0_avx, Isa::avx2, no_avx512_state},
-        Case{"no_mask_registers", all_features, saves_all & ~0x20ULL, Isa::avx2, no_avx512_state},
-        Case{"no_upper_zmm", all_features, saves_all & ~0x40ULL, Isa::avx2, no_avx512_state},
-        Case{"no_zmm16_to_31", all_features, saves_all & ~0x80ULL, Isa::avx2, no_avx512_state},
-        // A CPU without AVX-512 doesn't save its state either; what counts is the CPU.
-        Case{"haswell",
-             {.avx = true, .avx2 = true, .fma = true, .f16c = true},
-             xcr0_avx,
-             Isa::avx2,
-             "no avx512f"},
-        Case{"more_state", all_features, ~0ULL, Isa::avx512_bf16, "nothing is missing"}),
+    testing::Values(Case{"everything", all_features, saves_all, Isa::avx512_bf16, "nothing is missing"},
+                    Case{"nothing", {}, 0, Isa::portable, "no avx"},
+                    Case{"nothing_but_state", {}, saves_all, Isa::portable, "no avx"},
+                    Case{"no_avx", all_but(&CpuFeatures::avx), saves_all, Isa::portable, "no avx"},
+                    Case{"no_avx2", all_but(&CpuFeatures::avx2), saves_all, Isa::portable, "no avx2"},
+                    Case{"no_fma", all_but(&CpuFeatures::fma), saves_all, Isa::portable, "no fma"},
+                    Case{"no_f16c", all_but(&CpuFeatures::f16c), saves_all, Isa::portable, "no f16c"},
+                    Case{"no_avx512f", all_but(&CpuFeatures::avx512f), saves_all, Isa::avx2, "no avx512f"},
+                    Case{"no_avx512bw", all_but(&CpuFeatures::avx512bw), saves_all, Isa::avx2, "no avx512bw"},
+                    Case{"no_avx512dq", all_but(&CpuFeatures::avx512dq), saves_all, Isa::avx2, "no avx512dq"},
+                    Case{"no_avx512vl", all_but(&CpuFeatures::avx512vl), saves_all, Isa::avx2, "no avx512vl"},
+                    Case{"no_avx512_bf16", all_but(&CpuFeatures::avx512_bf16), saves_all, Isa::avx512,
+                         "no avx512_bf16"},
+                    Case{"no_xgetbv", all_features, 0, Isa::portable, no_avx_state},
+                    Case{"only_xmm", all_features, 0x3, Isa::portable, no_avx_state},
+                    // The upper halves of YMM without XMM: no system does that, but both bits are required.
+                    Case{"no_xmm", all_features, 0x4, Isa::portable, no_avx_state},
+                    Case{"zmm_without_ymm", all_features, xcr0_avx512, Isa::portable, no_avx_state},
+                    Case{"no_zmm", all_features, xcr0_avx, Isa::avx2, no_avx512_state},
+                    Case{"no_mask_registers", all_features, saves_all & ~0x20ULL, Isa::avx2, no_avx512_state},
+                    Case{"no_upper_zmm", all_features, saves_all & ~0x40ULL, Isa::avx2, no_avx512_state},
+                    Case{"no_zmm16_to_31", all_features, saves_all & ~0x80ULL, Isa::avx2, no_avx512_state},
+                    // A CPU without AVX-512 doesn't save its state either; what counts is the CPU.
+                    Case{"haswell",
+                         {.avx = true, .avx2 = true, .fma = true, .f16c = true},
+                         xcr0_avx,
+                         Isa::avx2,
+                         "no avx512f"},
+                    Case{"more_state", all_features, ~0ULL, Isa::avx512_bf16, "nothing is missing"}),
     [](const auto& parameters) { return std::string(parameters.param.name); });
 
 ErrorCode code_of(const IsaChoice& choice, std::optional<Isa> max_isa,
@@ -173,10 +173,9 @@ TEST(CpuInfo, DescribesThisMachine) {
   // The compiler's own idea of what the CPU has.
   __builtin_cpu_init();
   EXPECT_EQ(info.choice.isa >= Isa::avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-  EXPECT_EQ(info.choice.isa >= Isa::avx512, __builtin_cpu_supports("avx512f") &&
-                                                __builtin_cpu_supports("avx512bw") &&
-                                                __builtin_cpu_supports("avx512dq") &&
-                                                __builtin_cpu_supports("avx512vl"));
+  EXPECT_EQ(info.choice.isa >= Isa::avx512,
+            __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
 }
 
 TEST(CacheSizes, AreParsedAsSysfsWritesThem) {

@@ -70,8 +70,11 @@ void expect_copies(const std::vector<CopyLoop>& loops, std::int64_t unit, std::m
   for_each_step(loops, [&](std::int64_t t, std::int64_t f) {
     std::memcpy(expected.start() + t, from.start() + f, static_cast<std::size_t>(unit));
   });
-  strided_copy(to.start(), from.start(), loops, unit);
+  Buffer other = to;
+  pack(to.start(), from.start(), loops, unit);
   ASSERT_EQ(to.bytes, expected.bytes);
+  unpack(other.start(), from.start(), loops, unit);
+  ASSERT_EQ(other.bytes, expected.bytes);
 }
 
 /// Strides for `sizes` that put no two steps in one place: a random order, random gaps, random signs.

@@ -1,4 +1,3 @@
-#include <omp.h>
 #include <sched.h>
 
 #include <atomic>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <gradjit/executor.hpp>
 
@@ -39,9 +39,8 @@ TEST(SerialExecutor, RunsEachIndexOnceOnTheCallingThread) {
     EXPECT_TRUE(runs_each_index_once(serial_executor(), tasks)) << tasks;
   }
   EXPECT_EQ(serial_executor().concurrency(), 1);
-  run(serial_executor(), 10, [caller = std::this_thread::get_id()](std::size_t) {
-    EXPECT_EQ(std::this_thread::get_id(), caller);
-  });
+  run(serial_executor(), 10,
+      [caller = std::this_thread::get_id()](std::size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
 }
 
 TEST(OpenMpExecutor, RunsEachIndexOnce) {
@@ -54,7 +53,8 @@ TEST(OpenMpExecutor, MakesItsResultsVisible) {
   // Under ThreadSanitizer this is also a test of how tasks and the caller synchronise.
   std::vector<std::size_t> values(1000);
   for (std::size_t round = 0; round < 200; ++round) {
-    run(openmp_executor(), values.size(), [&values, round](std::size_t index) { values[index] += index * round; });
+    run(openmp_executor(), values.size(),
+        [&values, round](std::size_t index) { values[index] += index * round; });
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(values[i], i * (199 * 200 / 2));
@@ -126,9 +126,9 @@ TEST(OpenMpExecutor, IsSerialInAForkedChild) {
               good = good && runs_each_index_once(openmp_executor(), 100);
               // A child of the child too.
               return good && test::run_in_child([] {
-                       return openmp_executor().concurrency() == 1 &&
-                              runs_each_index_once(openmp_executor(), 100);
-                     }) == 0;
+                               return openmp_executor().concurrency() == 1 &&
+                                      runs_each_index_once(openmp_executor(), 100);
+                             }) == 0;
             }),
             0);
   EXPECT_FALSE(detail::in_forked_child());
@@ -162,9 +162,8 @@ TEST(OpenMpExecutor, FollowsTheHostsSettingsAndLeavesThem) {
   EXPECT_EQ(omp_get_dynamic(), dynamic);
   omp_set_num_threads(1);
   EXPECT_EQ(openmp_executor().concurrency(), 1);
-  run(openmp_executor(), 10, [caller = std::this_thread::get_id()](std::size_t) {
-    EXPECT_EQ(std::this_thread::get_id(), caller);
-  });
+  run(openmp_executor(), 10,
+      [caller = std::this_thread::get_id()](std::size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
   EXPECT_EQ(omp_get_max_threads(), 1);
   omp_set_num_threads(threads);
 }

@@ -1,9 +1,11 @@
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "src/execute/kernel_state.hpp"
+#include "jit/kernel_spec.hpp"
 #include "tests/support/strided_case.hpp"
 
 namespace gradjit::test {
@@ -15,7 +17,8 @@ class BackwardExecutor final : public Executor {
   explicit BackwardExecutor(int concurrency) : concurrency_(concurrency) {}
 
   [[nodiscard]] int concurrency() const override { return concurrency_; }
-  void parallel_for(std::size_t tasks, void (*task)(void* context, std::size_t index), void* context) override {
+  void parallel_for(std::size_t tasks, void (*task)(void* context, std::size_t index),
+                    void* context) override {
     for (std::size_t i = tasks; i-- > 0;) {
       task(context, i);
     }
@@ -29,13 +32,9 @@ class BackwardExecutor final : public Executor {
   std::size_t tasks_ = 0;
 };
 
-KernelFactory& portable_factory() {
-  static KernelFactory factory({.max_isa = Isa::portable, .executor = serial_executor()});
-  return factory;
-}
-
 void expect_no_difference(const StridedCase& c, Executor& executor) {
-  ASSERT_EQ(difference(c, portable_factory(), executor), "") << text_of(c);
+  static const Factories factories = all_factories();
+  ASSERT_EQ(difference(c, factories, executor), "") << text_of(c);
 }
 
 StridedCase dense_case(bool is_elu, DataType dtype, const Dims& dims, std::int64_t axis = -1) {
@@ -50,8 +49,8 @@ StridedCase dense_case(bool is_elu, DataType dtype, const Dims& dims, std::int64
 
 TEST(KernelRun, RandomCasesGiveTheBitsOfOneColumnAtATime) {
   std::mt19937 random(1);
-  for (int i = 0; i < 4000; ++i) {
-    const StridedCase c = random_case(random, i % 20 == 0 ? 20000 : 1500);
+  for (int i = 0; i < 6000; ++i) {
+    const StridedCase c = random_case(random, i % 30 == 0 ? 20000 : 1500);
     expect_no_difference(c, serial_executor());
     if (HasFatalFailure()) {
       return;
@@ -62,8 +61,8 @@ TEST(KernelRun, RandomCasesGiveTheBitsOfOneColumnAtATime) {
 TEST(KernelRun, TheCutDoesNotChangeBits) {
   std::mt19937 random(2);
   BackwardExecutor executors[] = {BackwardExecutor(2), BackwardExecutor(3), BackwardExecutor(64)};
-  for (int i = 0; i < 60; ++i) {
-    const StridedCase c = random_case(random, 200000);
+  for (int i = 0; i < 150; ++i) {
+    const StridedCase c = random_case(random, 150000);
     expect_no_difference(c, executors[i % 3]);
     if (HasFatalFailure()) {
       return;
@@ -74,24 +73,44 @@ TEST(KernelRun, TheCutDoesNotChangeBits) {
   }
 }
 
+TEST(KernelRun, ThreadsDoNotDisturbOneAnother) {
+  const Factories factories = all_factories();
+  std::vector<std::string> found(4);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    threads.emplace_back([&factories, &found, i] {
+      std::mt19937 random(static_cast<std::uint32_t>(i));
+      for (int k = 0; k < 100 && found[i].empty(); ++k) {
+        const StridedCase c = random_case(random, k % 10 == 0 ? 80000 : 1500);
+        found[i] = difference(c, factories, openmp_executor());
+        found[i] += found[i].empty() ? "" : ": " + text_of(c);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (const std::string& text : found) {
+    EXPECT_EQ(text, "");
+  }
+}
+
 TEST(KernelRun, LongAxesAreSummedInSegments) {
   BackwardExecutor executor(5);
   const std::int64_t segment = jit::segment_length;
-  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
-    for (const std::int64_t length : {segment, segment + 1, 2 * segment, 3 * segment + 77}) {
-      for (const Dims& dims : {Dims{length}, Dims{2, length}, Dims{length, 3}, Dims{length, 20}}) {
-        StridedCase c = dense_case(false, dtype, dims, dims.size() == 1 || dims[0] == 2 ? -1 : 0);
-        expect_no_difference(c, serial_executor());
-        expect_no_difference(c, executor);
-        for (std::int64_t& stride : c.strides[1]) {
-          stride *= -2;
-        }
-        expect_no_difference(c, executor);
-        c.sharing = Sharing::in_place;
-        c.strides[2] = c.strides[1];
-        expect_no_difference(c, executor);
-      }
+  for (const Dims& dims : {Dims{segment}, Dims{2, segment + 1}, Dims{2 * segment}, Dims{3 * segment + 77},
+                           Dims{segment + 9, 3}, Dims{2 * segment, 2}, Dims{segment + 1, 17}}) {
+    const bool is_innermost = dims.size() == 1 || dims[0] == 2;
+    StridedCase c =
+        dense_case(false, dims.back() % 2 == 0 ? DataType::f32 : DataType::bf16, dims, is_innermost ? -1 : 0);
+    expect_no_difference(c, serial_executor());
+    expect_no_difference(c, executor);
+    c.sharing = Sharing::in_place;
+    for (std::int64_t& stride : c.strides[1]) {
+      stride *= -2;
     }
+    c.strides[2] = c.strides[1];
+    expect_no_difference(c, executor);
   }
 }
 

@@ -1,11 +1,9 @@
 #include "src/profiling/perf.hpp"
 
-#include <elf.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -13,7 +11,6 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -23,11 +20,16 @@
 #include "src/code_memory/code_memory.hpp"
 #include "src/profiling/perf_writers.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/perf_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace gradjit::detail {
 namespace {
 
+using test::expected_line;
+using test::JitDumpReader;
+using test::MapLine;
+using test::parse_map;
 using test::read_file;
 using test::TemporaryDirectory;
 
@@ -45,31 +47,6 @@ TEST(PerfMode, IsParsed) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_STREQ(error.what(), "GRADJIT_PERF is \"gdb\", expected one of map, jitdump");
   }
-}
-
-struct MapLine {
-  std::uintptr_t address = 0;
-  std::size_t size = 0;
-  std::string name;
-  bool operator==(const MapLine&) const = default;
-};
-
-std::vector<MapLine> parse_map(const std::filesystem::path& path) {
-  std::vector<MapLine> lines;
-  std::istringstream file(read_file(path));
-  for (std::string line; std::getline(file, line);) {
-    MapLine parsed;
-    std::istringstream stream(line);
-    stream >> std::hex >> parsed.address >> parsed.size;
-    stream.get();
-    std::getline(stream, parsed.name);
-    lines.push_back(parsed);
-  }
-  return lines;
-}
-
-MapLine expected_line(const std::string& name, const std::vector<std::uint8_t>& code) {
-  return {reinterpret_cast<std::uintptr_t>(code.data()), code.size(), name};
 }
 
 TEST(PerfMap, HasALinePerKernel) {
@@ -96,69 +73,6 @@ TEST(PerfMap, RefusesASymbolicLink) {
   EXPECT_EQ(read_file(directory.path() / "target"), "precious");
 }
 
-// Reads numbers, names and bytes off a jitdump file.
-class Reader {
- public:
-  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
-
-  template <typename T>
-  T number() {
-    T value{};
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
-  }
-  std::string take(std::size_t size) {
-    std::string piece = bytes_.substr(position_, size);
-    piece.resize(size);
-    position_ += size;
-    return piece;
-  }
-  std::string name() {
-    std::string piece = bytes_.c_str() + position_;
-    position_ += piece.size() + 1;
-    return piece;
-  }
-  [[nodiscard]] std::size_t position() const { return position_; }
-  [[nodiscard]] bool at_end() const { return position_ >= bytes_.size(); }
-
- private:
-  std::string bytes_;
-  std::size_t position_ = 0;
-};
-
-void expect_header(Reader& reader) {
-  EXPECT_EQ(reader.number<std::uint32_t>(), 0x4a695444U);  // magic
-  EXPECT_EQ(reader.number<std::uint32_t>(), 1U);           // version
-  EXPECT_EQ(reader.number<std::uint32_t>(), 40U);          // size of the header
-  EXPECT_EQ(reader.number<std::uint32_t>(), std::uint32_t{EM_X86_64});
-  EXPECT_EQ(reader.number<std::uint32_t>(), 0U);  // padding
-  EXPECT_EQ(reader.number<std::uint32_t>(), static_cast<std::uint32_t>(getpid()));
-  EXPECT_GT(reader.number<std::uint64_t>(), 0U);  // timestamp
-  EXPECT_EQ(reader.number<std::uint64_t>(), 0U);  // flags
-  EXPECT_EQ(reader.position(), 40U);
-}
-
-// Returns the timestamp.
-std::uint64_t expect_load(Reader& reader, std::uint64_t index, const std::string& name,
-                          const std::vector<std::uint8_t>& code) {
-  const std::size_t start = reader.position();
-  EXPECT_EQ(reader.number<std::uint32_t>(), 0U);  // JIT_CODE_LOAD
-  const auto size = reader.number<std::uint32_t>();
-  const auto timestamp = reader.number<std::uint64_t>();
-  EXPECT_EQ(reader.number<std::uint32_t>(), static_cast<std::uint32_t>(getpid()));
-  EXPECT_EQ(reader.number<std::uint32_t>(), static_cast<std::uint32_t>(gettid()));
-  const auto address = reinterpret_cast<std::uintptr_t>(code.data());
-  EXPECT_EQ(reader.number<std::uint64_t>(), address);
-  EXPECT_EQ(reader.number<std::uint64_t>(), address);
-  EXPECT_EQ(reader.number<std::uint64_t>(), code.size());
-  EXPECT_EQ(reader.number<std::uint64_t>(), index);
-  EXPECT_EQ(reader.name(), name);
-  const std::string bytes = reader.take(code.size());
-  EXPECT_EQ(std::memcmp(bytes.data(), code.data(), code.size()), 0);
-  EXPECT_EQ(reader.position() - start, size);
-  return timestamp;
-}
-
 TEST(JitDump, HasARecordPerKernel) {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "jit-1.dump";
@@ -167,10 +81,10 @@ TEST(JitDump, HasARecordPerKernel) {
     writer.write("first kernel", first_code);
     writer.write("second", second_code);
   }
-  Reader reader(read_file(path));
-  expect_header(reader);
-  const auto first = expect_load(reader, 0, "first kernel", first_code);
-  const auto second = expect_load(reader, 1, "second", second_code);
+  JitDumpReader reader(path);
+  reader.expect_header();
+  const auto first = reader.expect_load(0, "first kernel", first_code);
+  const auto second = reader.expect_load(1, "second", second_code);
   EXPECT_TRUE(reader.at_end());
   EXPECT_LE(first, second);
 }
@@ -208,6 +122,7 @@ std::string perf_map_of_this_process() { return "/tmp/perf-" + std::to_string(ge
 
 bool every_thread_has_its_line() {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([i] {
       for (int j = 0; j < 100; ++j) {
@@ -271,9 +186,9 @@ bool jit_dump_is_in_its_directory() {
   const TemporaryDirectory directory;
   setenv("JITDUMPDIR", directory.path().c_str(), 1);
   record_code("kernel", first_code);
-  Reader reader(read_file(directory.path() / ("jit-" + std::to_string(getpid()) + ".dump")));
-  expect_header(reader);
-  expect_load(reader, 0, "kernel", first_code);
+  JitDumpReader reader(directory.path() / ("jit-" + std::to_string(getpid()) + ".dump"));
+  reader.expect_header();
+  reader.expect_load(0, "kernel", first_code);
   return reader.at_end() && !testing::Test::HasFailure();
 }
 
@@ -316,7 +231,8 @@ TEST_F(PerfEnvironment, IsOffByDefault) {
   EXPECT_EXIT(
       {
         record_code("kernel", first_code);
-        std::exit(perf_mode() == PerfMode::off && !std::filesystem::exists(perf_map_of_this_process()) ? 0 : 1);
+        std::exit(perf_mode() == PerfMode::off && !std::filesystem::exists(perf_map_of_this_process()) ? 0
+                                                                                                       : 1);
       },
       testing::ExitedWithCode(0), "");
 }

@@ -110,8 +110,10 @@ TEST(PlanOverlap, DecidesLargeViews) {
   EXPECT_EQ(shares_memory(dims_of(square, {8LL << 20, 8}, {8, 8LL << 20}), activation, diff_src, 4, 4),
             Overlap::none);
   // Strides without a common divisor.
-  EXPECT_EQ(self_overlap(dims_of({999'983, 1'000'003}, {1'000'003, 999'983}, {1, 1}), activation), Overlap::none);
-  EXPECT_EQ(self_overlap(dims_of({999'984, 1'000'004}, {1'000'003, 999'983}, {1, 1}), activation), Overlap::some);
+  EXPECT_EQ(self_overlap(dims_of({999'983, 1'000'003}, {1'000'003, 999'983}, {1, 1}), activation),
+            Overlap::none);
+  EXPECT_EQ(self_overlap(dims_of({999'984, 1'000'004}, {1'000'003, 999'983}, {1, 1}), activation),
+            Overlap::some);
 }
 
 TEST(PlanOverlap, DoesNotOverflow) {

@@ -35,9 +35,9 @@ std::vector<std::unique_ptr<KernelFactory>> make_factories(const Options& option
     try {
       factories.push_back(make_factory(isa));
       report.isas.push_back(isa);
-    } catch (const IsaUnavailable& reason) {
+    } catch (const IsaUnavailable& error) {
       if (by_name) throw;
-      report.not_run.push_back({.isa = isa, .reason = reason.what()});
+      report.not_run.push_back({.isa = isa, .reason = error.reason()});
     }
   }
   return factories;

@@ -61,9 +61,17 @@ ZyanStatus print_plain_mnemonic(const ZydisFormatter* /*formatter*/, ZydisFormat
   return append(buffer, ZydisMnemonicGetString(context->instruction->mnemonic));
 }
 
-ZydisFormatter make_formatter(Syntax syntax, bool is_vector) {
+/// Zydis leaves out the size of the operand where it is the only one (dec, mul, ...) and needed.
+bool needs_size(const Instruction& instruction) {
+  const auto operands = instruction.operands();
+  return operands.size() == 1 && operands.front().type == ZYDIS_OPERAND_TYPE_MEMORY &&
+         instruction.decoded.meta.category != ZYDIS_CATEGORY_PREFETCH;
+}
+
+ZydisFormatter make_formatter(Syntax syntax, const Instruction& instruction) {
   ZydisFormatter formatter;
   const bool is_att = syntax == Syntax::att;
+  const bool is_vector = instruction.decoded.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
   const auto set_hook = [&](ZydisFormatterFunction place, ZydisFormatterFunc function) {
     const void* hook = reinterpret_cast<const void*>(function);
     return ZYAN_SUCCESS(ZydisFormatterSetHook(&formatter, place, &hook));
@@ -71,13 +79,14 @@ ZydisFormatter make_formatter(Syntax syntax, bool is_vector) {
   const auto set = [&](ZydisFormatterProperty property, ZyanUPointer value) {
     return ZYAN_SUCCESS(ZydisFormatterSetProperty(&formatter, property, value));
   };
+  const auto style = is_att ? ZYDIS_FORMATTER_STYLE_ATT : ZYDIS_FORMATTER_STYLE_INTEL;
   const auto no_padding = static_cast<ZyanUPointer>(ZYDIS_PADDING_DISABLED);
   const bool good =
-      ZYAN_SUCCESS(
-          ZydisFormatterInit(&formatter, is_att ? ZYDIS_FORMATTER_STYLE_ATT : ZYDIS_FORMATTER_STYLE_INTEL)) &&
+      ZYAN_SUCCESS(ZydisFormatterInit(&formatter, style)) &&
       set(ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE) &&
       set(ZYDIS_FORMATTER_PROP_DISP_PADDING, no_padding) &&
       set(ZYDIS_FORMATTER_PROP_IMM_PADDING, no_padding) &&
+      set(ZYDIS_FORMATTER_PROP_FORCE_SIZE, needs_size(instruction) ? ZYAN_TRUE : ZYAN_FALSE) &&
       set_hook(ZYDIS_FORMATTER_FUNC_PRINT_ADDRESS_ABS, &print_label) &&
       (!is_att || !is_vector || set_hook(ZYDIS_FORMATTER_FUNC_PRINT_MNEMONIC, &print_plain_mnemonic));
   if (!good) throw BadInput("the disassembler cannot be set up");
@@ -124,8 +133,7 @@ void Disassembly::name_places(LabelNumbers& numbers) {
 }
 
 std::string Disassembly::text(const Instruction& instruction, Syntax syntax) const {
-  const ZydisFormatter formatter =
-      make_formatter(syntax, instruction.decoded.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY);
+  const ZydisFormatter formatter = make_formatter(syntax, instruction);
   std::array<char, 256> buffer{};
   const ZyanStatus status =
       ZydisFormatterFormatInstruction(&formatter, &instruction.decoded, instruction.operands().data(),

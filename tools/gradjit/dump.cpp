@@ -160,7 +160,6 @@ void add_common_options(CLI::App& command, Options& options) {
 
 void add_dump(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("dump", "Shows the code that is generated for a request");
-  command.require_subcommand(1);
   const auto options = std::make_shared<Options>();
 
   CLI::App& elu = *command.add_subcommand("elu_backward", "The gradient of ELU");

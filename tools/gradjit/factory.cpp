@@ -2,30 +2,26 @@
 
 #include <fmt/format.h>
 
+#include "src/cpu/probe.hpp"
+
 namespace gradjit::tool {
-namespace {
 
-std::unique_ptr<KernelFactory> make_capped_factory(Isa isa) {
-  try {
-    return std::make_unique<KernelFactory>(FactoryOptions{.max_isa = isa});
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    throw IsaUnavailable(fmt::format("isa {}: {}", name_of(isa), error.what()));
-  }
-}
-
-}  // namespace
+IsaUnavailable::IsaUnavailable(Isa isa, const std::string& reason)
+    : std::runtime_error(fmt::format("isa {}: {}", name_of(isa), reason)), reason_(reason) {}
 
 std::unique_ptr<KernelFactory> make_factory(std::optional<Isa> isa) {
   if (!isa) return std::make_unique<KernelFactory>();
-  std::unique_ptr<KernelFactory> factory = make_capped_factory(*isa);
+  const detail::IsaChoice& choice = detail::cpu_info().choice;
+  if (*isa > choice.isa) {
+    throw IsaUnavailable(*isa, fmt::format("this CPU and system offer no more than {}: {}",
+                                           name_of(choice.isa), choice.reason));
+  }
+  auto factory = std::make_unique<KernelFactory>(FactoryOptions{.max_isa = isa});
   if (factory->isa() != *isa) {
-    throw IsaUnavailable(fmt::format("isa {}: GRADJIT_MAX_ISA allows no more than {}", name_of(*isa),
-                                     name_of(factory->isa())));
+    throw IsaUnavailable(*isa,
+                         fmt::format("GRADJIT_MAX_ISA allows no more than {}", name_of(factory->isa())));
   }
-  if (!grants_code_memory(*factory)) {
-    throw IsaUnavailable(fmt::format("isa {}: the system grants no executable memory", name_of(*isa)));
-  }
+  if (!grants_code_memory(*factory)) throw IsaUnavailable(*isa, "the system grants no executable memory");
   return factory;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include <gradjit/gradjit.hpp>
 
@@ -11,7 +12,12 @@ namespace gradjit::tool {
 /// An ISA that cannot be used here, and why.
 class IsaUnavailable : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  IsaUnavailable(Isa isa, const std::string& reason);
+
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
 };
 
 /// A factory whose kernels use exactly `isa`, or what the library chooses. Throws `IsaUnavailable` when the

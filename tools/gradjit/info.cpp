@@ -61,9 +61,9 @@ struct Info {
 };
 
 std::string reason_for(Isa isa, const detail::IsaChoice& choice) {
-  std::string found = fmt::format("the CPU and the system offer {}: {}", name_of(choice.isa), choice.reason);
-  if (isa == choice.isa) return found;
-  return fmt::format("GRADJIT_MAX_ISA={}; {}", detail::environment("GRADJIT_MAX_ISA").value_or(""), found);
+  if (isa == choice.isa) return fmt::format("the highest here: {}", choice.reason);
+  return fmt::format("GRADJIT_MAX_ISA={}; the highest here is {}: {}",
+                     detail::environment("GRADJIT_MAX_ISA").value_or(""), name_of(choice.isa), choice.reason);
 }
 
 Info read_info() {

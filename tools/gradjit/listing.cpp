@@ -118,7 +118,7 @@ class ListingWriter {
     const auto& labels = disassembly_.constant_labels();
     const std::size_t first = labels.empty() ? bytes_.size() : labels.begin()->first;
     if (kernel_.code_size == bytes_.size()) return;
-    line(fmt::format("\n{} --- constants ---", comment_sign_));
+    line(fmt::format("\n{} --- constants in memory ---", comment_sign_));
     write_gap(kernel_.code_size, first);
     for (auto label = labels.begin(); label != labels.end(); ++label) {
       const auto next = std::next(label);

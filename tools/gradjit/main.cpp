@@ -15,7 +15,7 @@
 namespace gradjit::tool {
 namespace {
 
-constexpr AddCommand commands[] = {add_info, add_check, add_run, add_dump};
+constexpr AddCommand commands[] = {add_info, add_check, add_run, add_dump, add_verify};
 
 /// The one place that writes to stderr: one line, whatever the message holds.
 int complain(const std::string& message) {
@@ -33,10 +33,21 @@ int parse_result(const CLI::App& app, const CLI::ParseError& error) {
   return status_good;
 }
 
+/// Names the commands to choose from: of the tool, or of the command that lacks one.
+[[noreturn]] void refuse_without_command(const CLI::App& app) {
+  const CLI::App* last = &app;
+  while (!last->get_subcommands().empty()) last = last->get_subcommands().front();
+  std::string names;
+  for (const CLI::App* command : last->get_subcommands(nullptr)) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  const std::string where = last == &app ? "" : last->get_name() + ": ";
+  throw BadInput(fmt::format("{}a command is missing; expected one of {}", where, names));
+}
+
 int run_tool(int argc, char** argv) {
   CLI::App app("gradjit: just-in-time compiled gradients of ELU and log-softmax for x86-64", "gradjit");
   app.set_version_flag("--version", std::string("gradjit ") + version);
-  app.require_subcommand(1);
   app.footer("Exit status: 0 good, 1 a check failed, 2 wrong usage or bad input.");
   Action action;
   for (const AddCommand add : commands) add(app, action);
@@ -45,6 +56,7 @@ int run_tool(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return parse_result(app, error);
   }
+  if (!action) refuse_without_command(app);
   const int status = action();
   flush_output();
   return status;

@@ -124,14 +124,15 @@ Reference::Reference(const Case& source, DataType dtype, std::span<const float> 
 void Reference::describe_elu(const Case& source, std::span<const float> activation,
                              std::span<const float> diff_dst) {
   limit_ = elu_limit(dtype_, source.use_dst);
+  const auto alpha = static_cast<float>(source.alpha);
   for (std::size_t i = 0; i < expected_.size(); ++i) {
     if (dtype_ == DataType::f32) {
       shifts_[i] = shift_by_rounding_alpha(source, activation[i], diff_dst[i]);
     } else {
       expected_[i] = elu_backward(source, activation[i], diff_dst[i]);
     }
-    const bool infinite_factor = std::isinf(diff_dst[i]) || std::isinf(source.alpha);
-    const bool zero_factor = diff_dst[i] == 0 || source.alpha == 0;
+    const bool infinite_factor = std::isinf(diff_dst[i]) || std::isinf(alpha);
+    const bool zero_factor = diff_dst[i] == 0 || alpha == 0;
     if (!source.use_dst && activation[i] < exp_underflows_below && infinite_factor && !zero_factor) {
       rules_[i] = Rule::not_finite;
     } else if (std::isnan(expected_[i])) {

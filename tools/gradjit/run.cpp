@@ -164,7 +164,6 @@ void add_common_options(CLI::App& command, Options& options) {
 
 void add_run(CLI::App& app, Action& action) {
   CLI::App& run = *app.add_subcommand("run", "Runs an operation on .npy files");
-  run.require_subcommand(1);
   const auto options = std::make_shared<Options>();
 
   CLI::App& elu = *run.add_subcommand("elu_backward", "The gradient of ELU");

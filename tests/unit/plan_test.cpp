@@ -1,0 +1,180 @@
+#include "src/plan/plan.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace gradjit::detail {
+namespace {
+
+using jit::Loop;
+using jit::Stage;
+
+constexpr auto f32 = DataType::f32;
+
+Plan elu_plan(const Dims& dims, const Dims& src, const Dims& diff_dst, const Dims& diff_src) {
+  const TensorDesc first(f32, dims, src);
+  return make_plan(validated(EluBackward{.alpha = 1, .use_dst = false},
+                             EluBackwardTensors{.src = first,
+                                                .diff_dst = TensorDesc(f32, dims, diff_dst),
+                                                .diff_src = TensorDesc(f32, dims, diff_src)}),
+                   Isa::avx512);
+}
+
+Plan log_softmax_plan(const Dims& dims, std::int64_t axis, const Dims& strides = {}, DataType dtype = f32) {
+  return make_plan(validated(LogSoftmaxBackward{.axis = axis}, TensorDesc(dtype, dims, strides)), Isa::avx2);
+}
+
+std::string staged(const Plan& plan) {
+  std::string text;
+  for (const bool is_staged : plan.staged) {
+    text += is_staged ? '1' : '0';
+  }
+  return text;
+}
+
+/// Loop and what is known of the axis, as the logical shape demands.
+void expect_spec(const Plan& plan, Loop loop, std::uint32_t rest, Stage stage = Stage::whole) {
+  EXPECT_EQ(plan.spec.loop, loop);
+  EXPECT_EQ(plan.spec.axis_rest, rest);
+  EXPECT_EQ(plan.spec.stage, stage);
+}
+
+TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
+  expect_spec(log_softmax_plan({5, 10}, 1), Loop::packed_rows, 10);
+  expect_spec(log_softmax_plan({5, 32}, -1), Loop::packed_rows, 32);
+  expect_spec(log_softmax_plan({5, 33}, 1), Loop::rows, 33);
+  expect_spec(log_softmax_plan({5, 300}, 1), Loop::rows, 300 % jit::rows_chunk);
+  expect_spec(log_softmax_plan({10, 5}, 0), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({3, 21, 7}, 1), Loop::columns, 21 % jit::columns_group);
+  // Sizes of 1 don't count, and an axis of 1 is trivial.
+  expect_spec(log_softmax_plan({10, 1, 1}, 0), Loop::packed_rows, 10);
+  expect_spec(log_softmax_plan({4, 1, 9}, 1), Loop::packed_rows, 1);
+  expect_spec(log_softmax_plan({}, 0), Loop::packed_rows, 1);
+  expect_spec(log_softmax_plan({3, 0}, 1), Loop::packed_rows, 1);
+  // Strides change nothing.
+  expect_spec(log_softmax_plan({5, 10}, 1, {1, 5}), Loop::packed_rows, 10);
+  expect_spec(log_softmax_plan({5, 300}, 1, {1, 5}), Loop::rows, 300 % jit::rows_chunk);
+  expect_spec(log_softmax_plan({10, 5}, 0, {1, 10}), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 5}, 0, {-5, -1}), Loop::columns, 10 % jit::columns_group);
+}
+
+TEST(Plan, CutsLongAxesIntoSegments) {
+  const std::int64_t segment = jit::segment_length;
+  expect_spec(log_softmax_plan({2, segment}, 1), Loop::rows, 0);
+  const Plan plan = log_softmax_plan({2, 2 * segment + 77}, 1);
+  expect_spec(plan, Loop::rows, 0, Stage::update);
+  EXPECT_EQ(plan.update_steps % jit::rows_chunk, 0);
+  const std::vector<jit::KernelSpec> specs = kernel_specs_of(plan);
+  ASSERT_EQ(specs.size(), 4U);
+  EXPECT_EQ(specs[0], plan.spec);
+  EXPECT_EQ(specs[1].axis_rest, 77U);
+  EXPECT_EQ(specs[2].stage, Stage::sum);
+  EXPECT_EQ(specs[3].stage, Stage::sum);
+  EXPECT_EQ(specs[3].axis_rest, 77U);
+  EXPECT_EQ(kernel_specs_of(log_softmax_plan({2, 2 * segment}, 1)).size(), 2U);
+  EXPECT_EQ(kernel_specs_of(log_softmax_plan({2, segment}, 1)).size(), 1U);
+}
+
+TEST(Plan, KernelsOfEluDependOnNoShape) {
+  const Plan a = elu_plan({64}, {}, {}, {});
+  const Plan b = elu_plan({6, 4, 10}, {1, 6, 24}, {}, {80, 20, 2});
+  EXPECT_EQ(a.spec, b.spec);
+  EXPECT_EQ(a.spec.axis_rest, 0U);
+  EXPECT_EQ(a.spec.isa, Isa::avx512);
+  EXPECT_EQ(kernel_specs_of(b), std::vector{a.spec});
+}
+
+TEST(Plan, WorksOnTensorsWhereTheyLieIfItCan) {
+  for (const Plan& plan : {elu_plan({64, 192}, {}, {}, {}), elu_plan({64, 192}, {1, 64}, {1, 64}, {1, 64}),
+                           elu_plan({64, 192}, {256, 1}, {0, 1}, {192, 1}), elu_plan({}, {}, {}, {}),
+                           elu_plan({7, 5}, {-5, -1}, {-5, -1}, {-5, -1}), log_softmax_plan({8, 10}, 1),
+                           log_softmax_plan({8, 100}, 1), log_softmax_plan({8, 100}, 1, {200, 1}),
+                           log_softmax_plan({4, 21, 49}, 1), log_softmax_plan({21, 5}, 0)}) {
+    EXPECT_EQ(staged(plan), "000");
+    EXPECT_TRUE(plan.is_one_call);
+  }
+  EXPECT_FALSE(elu_plan({9, 8, 64}, {1024, 100, 1}, {}, {}).is_one_call);
+  EXPECT_EQ(staged(elu_plan({9, 8, 64}, {1024, 100, 1}, {}, {})), "000");
+  EXPECT_FALSE(log_softmax_plan({4, 8, 100}, 2, {2000, 200, 1}).is_one_call);
+  EXPECT_EQ(staged(log_softmax_plan({4, 8, 100}, 2, {2000, 200, 1})), "000");
+  EXPECT_FALSE(log_softmax_plan({2, 81, 8732}, 1).is_one_call);
+}
+
+TEST(Plan, StagesWhatDoesNotFit) {
+  EXPECT_EQ(staged(elu_plan({64, 192}, {1, 64}, {}, {})), "100");
+  EXPECT_EQ(staged(elu_plan({64, 192}, {}, {}, {1, 64})), "001");
+  EXPECT_EQ(staged(elu_plan({64, 192}, {}, {1, 0}, {})), "010");
+  EXPECT_EQ(staged(elu_plan({64}, {2}, {2}, {2})), "111");
+  EXPECT_EQ(staged(elu_plan({64, 192}, {}, {-192, -1}, {})), "010");
+  // Short runs go together, as do loops that a kernel can't take.
+  EXPECT_EQ(staged(elu_plan({1000, 3}, {4, 1}, {4, 1}, {4, 1})), "111");
+  EXPECT_EQ(staged(elu_plan({10, 20, 30}, {1, 10, 200}, {20, 1, 200}, {})), "111");
+  EXPECT_EQ(staged(log_softmax_plan({8, 10}, 1, {12, 1})), "111");
+  EXPECT_EQ(staged(log_softmax_plan({8, 100}, 1, {1, 8})), "111");
+  EXPECT_EQ(staged(log_softmax_plan({4, 21, 3}, 1)), "111");
+}
+
+TEST(Plan, LeavesLongColumnsWhereTheyLie) {
+  const Plan few = log_softmax_plan({4, 20'000, 3}, 1);
+  EXPECT_EQ(staged(few), "000");
+  EXPECT_EQ(few.loops()[few.dense].size, 3);
+  const Plan spread = log_softmax_plan({4, 20'000, 3}, 1, {20'000 * 3, 1, 20'000});
+  EXPECT_EQ(staged(spread), "000");
+  EXPECT_EQ(spread.dense, Plan::none);
+}
+
+TEST(Plan, TilesAreBounded) {
+  const auto tile = [](const Plan& plan) {
+    std::int64_t elements = plan.axis.size;
+    for (std::size_t i = 0; i < plan.loops().size(); ++i) {
+      elements *= plan.block[i];
+    }
+    return elements;
+  };
+  for (const Plan& plan : {elu_plan({1000, 2000}, {1, 1000}, {}, {}), elu_plan({1 << 20}, {2}, {2}, {2}),
+                           elu_plan({100, 100, 100}, {1, 100, 10000}, {100, 1, 10000}, {}),
+                           elu_plan({100'000, 3}, {4, 1}, {4, 1}, {4, 1})}) {
+    EXPECT_LE(tile(plan), usual_tile);
+    EXPECT_GE(tile(plan), usual_tile / 2);
+  }
+  for (const Plan& plan :
+       {log_softmax_plan({4000, 10}, 1, {1, 4000}), log_softmax_plan({4000, 100}, 1, {1, 4000}),
+        log_softmax_plan({100, 4096, 3}, 1), log_softmax_plan({40, 5000}, 1, {1, 40}),
+        log_softmax_plan({40, 65536}, 1, {1, 40})}) {
+    EXPECT_LE(tile(plan), greatest_tile);
+  }
+  // Whole cache lines of transposed tensors.
+  const Plan transposed = elu_plan({1000, 2000}, {1, 1000}, {}, {});
+  EXPECT_EQ(transposed.block[0], 64);
+  EXPECT_EQ(transposed.block[1], 64);
+}
+
+TEST(Plan, KnowsWhatTensorsSpan) {
+  const Plan plan = elu_plan({3, 4}, {4, 1}, {-8, 2}, {-4, -1});
+  EXPECT_EQ(plan.range[activation].begin, 0);
+  EXPECT_EQ(plan.range[activation].end, 48);
+  EXPECT_EQ(plan.range[diff_dst].begin, -64);
+  EXPECT_EQ(plan.range[diff_dst].end, 28);
+  EXPECT_EQ(plan.range[diff_src].begin, -44);
+  EXPECT_EQ(plan.range[diff_src].end, 4);
+  EXPECT_EQ(plan.lies_like_diff_src, (PerTensor<bool>{false, false, true}));
+  EXPECT_EQ(elu_plan({1, 4}, {9, 1}, {-8, 1}, {4, 1}).lies_like_diff_src,
+            (PerTensor<bool>{true, true, true}));
+}
+
+TEST(Plan, TakesTheLargestTensors) {
+  const std::int64_t huge = std::int64_t{1} << 60;
+  const Plan plan = elu_plan({huge}, {}, {}, {});
+  EXPECT_GT(plan.bytes, huge);
+  EXPECT_EQ(plan.range[diff_src].end, 4 * huge);
+  EXPECT_EQ(log_softmax_plan({huge}, 0).spec.stage, Stage::update);
+  EXPECT_EQ(staged(elu_plan({huge / 2}, {0}, {}, {2})), "101");
+  EXPECT_EQ(log_softmax_plan({huge / 2, 2}, 0).spec.loop, Loop::columns);
+  EXPECT_EQ(log_softmax_plan({2, huge / 2}, 0).spec.loop, Loop::columns);
+  EXPECT_EQ(log_softmax_plan({huge / 2, 2}, 1).spec.loop, Loop::packed_rows);
+}
+
+}  // namespace
+}  // namespace gradjit::detail

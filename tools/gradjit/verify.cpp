@@ -1,0 +1,162 @@
+#include "tools/gradjit/verify.hpp"
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "tools/gradjit/command.hpp"
+#include "tools/gradjit/factory.hpp"
+#include "tools/gradjit/output.hpp"
+#include "tools/gradjit/text.hpp"
+
+namespace gradjit::tool {
+
+void Quantity::add(std::uint64_t values, double greatest, const std::function<std::string()>& where) {
+  const std::scoped_lock lock(mutex_);
+  values_ += values;
+  if (greatest > greatest_ || std::isnan(greatest)) {
+    greatest_ = std::isnan(greatest) ? std::numeric_limits<double>::infinity() : greatest;
+    where_ = where();
+  }
+}
+
+void Quantity::add_different(std::size_t isa, std::uint64_t values,
+                             const std::function<std::string()>& where) {
+  const std::scoped_lock lock(mutex_);
+  Different& different = different_.at(isa);
+  if (different.values == 0 && values != 0) {
+    different.where = where();
+  }
+  different.values += values;
+}
+
+bool Quantity::good() const {
+  const std::scoped_lock lock(mutex_);
+  for (const Different& different : different_) {
+    if (different.values != 0) return false;
+  }
+  return values_ > 0 && greatest_ <= bound_;
+}
+
+std::string Quantity::rows(const VerifyPlan& plan) const {
+  const std::scoped_lock lock(mutex_);
+  std::string text;
+  for (std::size_t i = 0; i < different_.size(); ++i) {
+    const Different& different = different_[i];
+    const bool good = values_ > 0 && greatest_ <= bound_ && different.values == 0;
+    text += fmt::format("{:<20}  {:<4}  {:<11}  {:<30}  {:>9.4f} of {:<6.6g} {:<15}  {:>13}  {}{}\n",
+                        operation_, name_of(dtype_), name_of(plan.factories[i]->isa()), what_, greatest_,
+                        bound_, unit_, values_, where_, good ? "" : "  FAILED");
+    if (different.values != 0) {
+      text += fmt::format("  {} values differ from portable, the first at {}\n", different.values,
+                          different.where);
+    }
+  }
+  return text;
+}
+
+void compare_bits(const Results& results, Quantity& quantity,
+                  const std::function<std::string(std::size_t)>& where) {
+  for (std::size_t isa = 1; isa < results.size(); ++isa) {
+    std::uint64_t different = 0;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      const float expected = results[0][i];
+      const float actual = results[isa][i];
+      if (std::bit_cast<std::uint32_t>(expected) != std::bit_cast<std::uint32_t>(actual) &&
+          !(std::isnan(expected) && std::isnan(actual))) {
+        first = different == 0 ? i : first;
+        ++different;
+      }
+    }
+    quantity.add_different(isa, different, [&] { return where(first); });
+  }
+}
+
+namespace {
+
+struct Options {
+  std::string op = "elu_backward,log_softmax_backward";
+  std::string dtype = "f32,bf16,f16";
+  std::string isa;
+  bool exhaustive = false;
+  std::uint32_t seed = 1;
+};
+
+/// The factories, portable first, and a line for each instruction set that is not there.
+std::string make_factories(const Options& options, VerifyPlan& plan) {
+  const bool by_name = !options.isa.empty();
+  const auto wanted =
+      by_name ? parse_isas("--isa", options.isa) : std::vector<Isa>{Isa::avx2, Isa::avx512, Isa::avx512_bf16};
+  std::string not_run;
+  plan.factories.push_back(make_factory(Isa::portable));
+  for (const Isa isa : wanted) {
+    if (isa == Isa::portable) continue;
+    try {
+      plan.factories.push_back(make_factory(isa));
+    } catch (const IsaUnavailable& error) {
+      if (by_name) throw;
+      not_run += fmt::format("not run: {} ({})\n", name_of(isa), error.reason());
+    }
+  }
+  return not_run;
+}
+
+std::vector<std::string> parse_operations(const std::string& text) {
+  const std::vector<std::string> names = split_list("--op", text);
+  for (const std::string& name : names) {
+    if (name != "elu_backward" && name != "log_softmax_backward") {
+      throw BadInput(
+          fmt::format("--op: \"{}\" is no operation; expected elu_backward or log_softmax_backward", name));
+    }
+  }
+  return names;
+}
+
+int run_verify(const Options& options) {
+  VerifyPlan plan{.exhaustive = options.exhaustive, .seed = options.seed, .factories = {}, .dtypes = {}};
+  const std::vector<std::string> operations = parse_operations(options.op);
+  plan.dtypes = parse_data_types("--dtype", options.dtype);
+  const std::string not_run = make_factories(options, plan);
+  const auto start = std::chrono::steady_clock::now();
+  print(fmt::format("seed {}, {}\n", plan.seed, plan.exhaustive ? "every value" : "a stratified sample"));
+  bool good = true;
+  std::size_t checked = 0;
+  for (const std::string& operation : operations) {
+    for (const DataType dtype : plan.dtypes) {
+      Quantities quantities;
+      (operation == "elu_backward" ? verify_elu_backward : verify_log_softmax_backward)(plan, dtype,
+                                                                                        quantities);
+      for (const auto& quantity : quantities) {
+        print(quantity->rows(plan));
+        good = good && quantity->good();
+        ++checked;
+      }
+      flush_output();
+    }
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  print(not_run + fmt::format("{} quantities on {} instruction sets in {:.1f} s: {}\n", checked,
+                              plan.factories.size(), seconds.count(), good ? "all good" : "FAILED"));
+  return good ? status_good : status_check_failed;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  CLI::App& verify = *app.add_subcommand("verify", "Measures the errors over the inputs themselves");
+  const auto options = std::make_shared<Options>();
+  verify.add_option("--op", options->op, "Of elu_backward, log_softmax_backward: a list with commas");
+  verify.add_option("--dtype", options->dtype, "Of f32, bf16, f16: a list with commas");
+  verify.add_option(
+      "--isa", options->isa,
+      "Compared with portable: of avx2, avx512, avx512_bf16; all that the CPU has when left out");
+  verify.add_option("--seed", options->seed, "For what is drawn at random")->capture_default_str();
+  verify.add_flag("--exhaustive", options->exhaustive, "Every source value, which takes hours");
+  verify.callback([&action, options] { action = [options] { return run_verify(*options); }; });
+}
+
+}  // namespace gradjit::tool

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <gradjit/gradjit.hpp>
+
+namespace gradjit::tool {
+
+/// What `verify` is asked to do.
+struct VerifyPlan {
+  bool exhaustive = false;
+  std::uint32_t seed = 1;
+  /// portable first: what the others are compared with.
+  std::vector<std::unique_ptr<KernelFactory>> factories;
+  std::vector<DataType> dtypes;
+};
+
+/// The greatest error of one quantity so far, and how its bits compare between instruction sets. Safe to
+/// use from several threads.
+class Quantity {
+ public:
+  /// `bound` is in `unit`, the greatest error allowed.
+  Quantity(std::string operation, DataType dtype, std::string what, std::string unit, double bound,
+           std::size_t isas)
+      : operation_(std::move(operation)),
+        dtype_(dtype),
+        what_(std::move(what)),
+        unit_(std::move(unit)),
+        bound_(bound),
+        different_(isas) {}
+
+  /// The greatest error among `values` more values; `where` is asked only when it is the greatest so far.
+  void add(std::uint64_t values, double greatest, const std::function<std::string()>& where);
+  /// So many values of instruction set `isa` (by its place among the factories) have other bits.
+  void add_different(std::size_t isa, std::uint64_t values, const std::function<std::string()>& where);
+
+  [[nodiscard]] bool good() const;
+  /// A line per instruction set.
+  [[nodiscard]] std::string rows(const VerifyPlan& plan) const;
+
+ private:
+  struct Different {
+    std::uint64_t values = 0;
+    std::string where;
+  };
+  mutable std::mutex mutex_;
+  std::string operation_;
+  DataType dtype_;
+  std::string what_;
+  std::string unit_;
+  double bound_;
+  double greatest_ = 0;
+  std::string where_;
+  std::uint64_t values_ = 0;
+  std::vector<Different> different_;
+};
+
+using Quantities = std::vector<std::unique_ptr<Quantity>>;
+
+void verify_elu_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities);
+void verify_log_softmax_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities);
+
+/// Results of one call, as f32 (exact), for each factory. Where the bits differ from the portable ones,
+/// NaNs counted as one, it goes to `quantity`.
+using Results = std::vector<std::vector<float>>;
+void compare_bits(const Results& results, Quantity& quantity,
+                  const std::function<std::string(std::size_t)>& where);
+
+}  // namespace gradjit::tool

@@ -1,0 +1,279 @@
+// The errors of EluBackward. From src, f32's bound for every gradient follows from the relative error of
+// alpha * exp(src): that is measured for every source, with gradients that are powers of two and bring the
+// result near 1, so that they add no rounding of their own.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "tools/gradjit/elements.hpp"
+#include "tools/gradjit/reference.hpp"
+#include "tools/gradjit/verify.hpp"
+
+namespace gradjit::tool {
+namespace {
+
+constexpr std::size_t block = 1 << 14;
+
+/// alphas that something may go wrong at, then some at random.
+std::vector<float> alphas(const VerifyPlan& plan, std::size_t random_ones) {
+  std::vector<float> result{0.0F, 0x1p-149F,  1e-40F, 0.01F, 0.37F,  0.5F,    1.0F,
+                            1.5F, 1.6732632F, 2.0F,   3.0F,  100.0F, 0x1p30F, 3e38F};
+  std::mt19937 random(plan.seed);
+  std::uniform_real_distribution<double> exponent(-20, 20);
+  for (std::size_t i = 0; i < random_ones; ++i) {
+    result.push_back(static_cast<float>(std::exp2(exponent(random))));
+  }
+  return result;
+}
+
+std::vector<EluBackwardKernel> make_kernels(const VerifyPlan& plan, DataType dtype, float alpha,
+                                            bool use_dst) {
+  std::vector<EluBackwardKernel> kernels;
+  for (const auto& factory : plan.factories) {
+    kernels.push_back(factory->elu_backward({.alpha = alpha, .use_dst = use_dst},
+                                            {dtype, {static_cast<std::int64_t>(block)}}));
+  }
+  return kernels;
+}
+
+/// What all kernels make of the same inputs.
+Results run(const std::vector<EluBackwardKernel>& kernels, DataType dtype, bool use_dst,
+            const std::vector<float>& activation, const std::vector<float>& diff_dst) {
+  const Bytes x = encode(activation, dtype);
+  const Bytes g = encode(diff_dst, dtype);
+  Bytes out(x.size());
+  Results results;
+  for (const EluBackwardKernel& kernel : kernels) {
+    kernel.run({.src = use_dst ? nullptr : x.data(),
+                .dst = use_dst ? x.data() : nullptr,
+                .diff_dst = g.data(),
+                .diff_src = out.data()},
+               serial_executor());
+    results.push_back(decode(out, dtype));
+  }
+  return results;
+}
+
+std::string place(float alpha, float activation, float g) {
+  return fmt::format("alpha {:a} src {:a} diff_dst {:a}", alpha, activation, g);
+}
+
+/// The power of two that brings alpha * exp(x) * g near 1, as far as f32 goes.
+float balancing_gradient(double product) {
+  const int exponent = product > 0 ? -std::ilogb(product) : 127;
+  return std::ldexp(1.0F, std::clamp(exponent, -126, 127));
+}
+
+/// alpha * exp(src) for the sources from `first` on, `step` bits apart.
+class ExpSweep {
+ public:
+  ExpSweep(const VerifyPlan& plan, Quantity& relative)
+      : plan_(plan), relative_(relative), alphas_(alphas(plan, 200)) {
+    for (const float alpha : alphas_) {
+      kernels_.push_back(make_kernels(plan, DataType::f32, alpha, false));
+    }
+  }
+
+  void sources(std::uint64_t first, std::uint64_t step) const {
+    std::vector<float> x(block);
+    std::vector<double> exps(block);
+    for (std::size_t i = 0; i < block; ++i) {
+      const std::uint64_t bits = std::min<std::uint64_t>(first + i * step, 0xFFFFFFFFU);
+      x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+      exps[i] = std::exp(static_cast<double>(x[i]));
+    }
+    for (std::size_t a = 0; a < alphas_.size(); ++a) {
+      one_alpha(a, x, exps);
+    }
+  }
+
+ private:
+  void one_alpha(std::size_t a, const std::vector<float>& x, const std::vector<double>& exps) const {
+    const double alpha = alphas_[a];
+    std::vector<float> g(block);
+    for (std::size_t i = 0; i < block; ++i) {
+      g[i] = x[i] <= 0 ? balancing_gradient(alpha * exps[i]) : 1.0F;
+    }
+    const Results results = run(kernels_[a], DataType::f32, false, x, g);
+    double greatest = 0;
+    std::size_t where = 0;
+    std::uint64_t values = 0;
+    for (std::size_t i = 0; i < block; ++i) {
+      const double expected = alpha * exps[i] * g[i];
+      const bool measurable = x[i] <= 0 && expected >= 0x1p-126;
+      const double error = measurable ? std::abs(results[0][i] - expected) / expected * 0x1p23 : 0;
+      values += measurable ? 1 : 0;
+      if (error > greatest) {
+        greatest = error;
+        where = i;
+      }
+    }
+    relative_.add(values, greatest, [&] { return place(alphas_[a], x[where], g[where]); });
+    compare_bits(results, relative_, [&](std::size_t i) { return place(alphas_[a], x[i], g[i]); });
+  }
+
+  const VerifyPlan& plan_;
+  Quantity& relative_;
+  std::vector<float> alphas_;
+  std::vector<std::vector<EluBackwardKernel>> kernels_;
+};
+
+/// Runs `task(context, index)` for all indices on the library's threads.
+template <typename Task>
+void in_parallel(std::size_t tasks, Task task) {
+  openmp_executor().parallel_for(
+      tasks, [](void* context, std::size_t index) { (*static_cast<Task*>(context))(index); }, &task);
+}
+
+void sweep_exp(const VerifyPlan& plan, Quantity& relative) {
+  const ExpSweep sweep(plan, relative);
+  // Odd, so that a sample meets every pattern of low bits.
+  const std::uint64_t step = plan.exhaustive ? 1 : 4093;
+  const std::uint64_t sources = std::uint64_t{1} << 32;
+  const std::uint64_t stride = block * step;
+  in_parallel((sources + stride - 1) / stride, [&](std::size_t i) { sweep.sources(i * stride, step); });
+}
+
+/// Values of a type: all magnitudes alike, with some special ones.
+class Draw {
+ public:
+  Draw(DataType dtype, std::uint32_t seed) : dtype_(dtype), random_(seed) {}
+
+  float any() {
+    std::array<float, 1> value{std::bit_cast<float>(static_cast<std::uint32_t>(random_()))};
+    while (!std::isfinite(value[0])) {
+      value[0] = std::bit_cast<float>(static_cast<std::uint32_t>(random_()));
+    }
+    return decode(encode(value, dtype_), dtype_)[0];
+  }
+  float source() {
+    const std::array<float, 1> value{-std::exp2(std::uniform_real_distribution<float>(-12, 8)(random_))};
+    return decode(encode(value, dtype_), dtype_)[0];
+  }
+
+ private:
+  DataType dtype_;
+  std::mt19937 random_;
+};
+
+/// In ulp. An infinity counts as the power of two after the largest number, and so does all beyond that.
+/// bf16 results below 2^-126 are zeros; at the border, where f32's rounding decides, the smallest number is
+/// right too.
+double error_in_ulp(double expected, float result, DataType dtype) {
+  if (dtype == DataType::bf16 && std::abs(expected) < 0x1.0001p-126) {
+    const bool may_be_smallest = std::abs(expected) > 0x1.fffep-127 && std::abs(result) == 0x1p-126F;
+    const bool is_zero = result == 0 && std::signbit(result) == std::signbit(expected);
+    return is_zero || may_be_smallest ? 0 : std::numeric_limits<double>::infinity();
+  }
+  const double beyond = dtype == DataType::f16 ? 0x1p16 : 0x1p128;
+  const double target = std::clamp(expected, -beyond, beyond);
+  const double actual = std::isinf(result) ? std::copysign(beyond, result) : result;
+  const double last = std::nextafter(std::abs(target), 0.0);  // 2^16 has no f16 ulp of its own
+  return std::abs(actual - target) / ulp_of(last, dtype);
+}
+
+/// Random activations and gradients for one alpha.
+void sample(const VerifyPlan& plan, DataType dtype, bool use_dst, float alpha, std::uint32_t seed,
+            Quantity& quantity) {
+  const std::vector<EluBackwardKernel> kernels = make_kernels(plan, dtype, alpha, use_dst);
+  Draw draw(dtype, seed);
+  std::vector<float> x(block);
+  std::vector<float> g(block);
+  for (std::size_t i = 0; i < block; ++i) {
+    x[i] = i % 4 == 0 ? draw.any() : draw.source();
+    g[i] = draw.any();
+  }
+  const Results results = run(kernels, dtype, use_dst, x, g);
+  double greatest = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < block; ++i) {
+    const long double factor =
+        use_dst ? static_cast<long double>(x[i]) + alpha
+                : static_cast<long double>(alpha) * std::exp(static_cast<long double>(x[i]));
+    const auto expected = static_cast<double>(x[i] > 0 ? g[i] : g[i] * factor);
+    const double error = error_in_ulp(expected, results[0][i], dtype);
+    if (error > greatest) {
+      greatest = error;
+      where = i;
+    }
+  }
+  quantity.add(block, greatest, [&] { return place(alpha, x[where], g[where]); });
+  compare_bits(results, quantity, [&](std::size_t i) { return place(alpha, x[i], g[i]); });
+}
+
+/// Every 16-bit source (a sample: one in 61), with every mantissa of the gradient at some exponents: the
+/// products that fall nearest to the middle between two numbers are among them.
+void sweep_sources(const VerifyPlan& plan, DataType dtype, float alpha, Quantity& quantity) {
+  const std::vector<EluBackwardKernel> kernels = make_kernels(plan, dtype, alpha, false);
+  const std::uint32_t mantissas = dtype == DataType::bf16 ? 128 : 1024;
+  const std::uint32_t per_block = block / mantissas;
+  const std::array<std::uint32_t, 4> exponents = dtype == DataType::bf16
+                                                     ? std::array<std::uint32_t, 4>{0, 1, 127, 250}
+                                                     : std::array<std::uint32_t, 4>{0, 1, 15, 30};
+  const std::uint32_t step = plan.exhaustive ? 1 : 61;
+  const std::uint32_t sources = (65536 + step - 1) / step;
+  in_parallel((sources + per_block - 1) / per_block * exponents.size(), [&](std::size_t task) {
+    std::vector<std::uint16_t> x_bits(block);
+    std::vector<std::uint16_t> g_bits(block);
+    for (std::uint32_t i = 0; i < block; ++i) {
+      const auto source = static_cast<std::uint32_t>(task / exponents.size()) * per_block + i / mantissas;
+      x_bits[i] = static_cast<std::uint16_t>(std::min(source * step, 65535U));
+      g_bits[i] = static_cast<std::uint16_t>(exponents[task % exponents.size()] * mantissas + i % mantissas);
+    }
+    const auto as_floats = [&](const std::vector<std::uint16_t>& bits) {
+      return decode(std::as_bytes(std::span(bits)), dtype);
+    };
+    const std::vector<float> x = as_floats(x_bits);
+    const std::vector<float> g = as_floats(g_bits);
+    const Results results = run(kernels, dtype, false, x, g);
+    double greatest = 0;
+    std::size_t where = 0;
+    for (std::size_t i = 0; i < block; ++i) {
+      if (std::isnan(x[i])) continue;
+      const double expected = x[i] > 0 ? g[i] : double{g[i]} * alpha * std::exp(double{x[i]});
+      const double error = error_in_ulp(expected, results[0][i], dtype);
+      if (error > greatest) {
+        greatest = error;
+        where = i;
+      }
+    }
+    quantity.add(block, greatest, [&] { return place(alpha, x[where], g[where]); });
+    compare_bits(results, quantity, [&](std::size_t i) { return place(alpha, x[i], g[i]); });
+  });
+}
+
+}  // namespace
+
+void verify_elu_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities) {
+  const auto quantity = [&](const char* what, const char* unit, double bound) -> Quantity& {
+    quantities.push_back(
+        std::make_unique<Quantity>("elu_backward", dtype, what, unit, bound, plan.factories.size()));
+    return *quantities.back();
+  };
+  const double sixteen_bit_bound = dtype == DataType::bf16 ? 0.505 : 0.51;
+  const bool is_f32 = dtype == DataType::f32;
+  if (is_f32) {
+    sweep_exp(plan, quantity("alpha * exp(src), relative", "2^-23", 0.75));
+  } else {
+    Quantity& swept = quantity("from src, gradients near ties", "ulp", sixteen_bit_bound);
+    for (const float alpha : alphas(plan, 0)) {
+      sweep_sources(plan, dtype, alpha, swept);
+    }
+  }
+  Quantity& from_src = quantity("from src, any gradient", "ulp", is_f32 ? 2.0 : sixteen_bit_bound);
+  Quantity& from_dst = quantity("from dst, any gradient", "ulp", is_f32 ? 1.5 : sixteen_bit_bound);
+  const std::vector<float> all = alphas(plan, plan.exhaustive ? 2000 : 200);
+  in_parallel(all.size(), [&](std::size_t i) {
+    const auto seed = plan.seed + static_cast<std::uint32_t>(i);
+    sample(plan, dtype, false, all[i], seed, from_src);
+    sample(plan, dtype, true, all[i], seed, from_dst);
+  });
+}
+
+}  // namespace gradjit::tool
