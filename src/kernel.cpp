@@ -1,6 +1,7 @@
 #include <gradjit/kernel.hpp>
 
 #include "src/execute/kernel_state.hpp"
+#include "src/out_of_memory.hpp"
 #include "src/plan/message.hpp"
 
 namespace gradjit {
@@ -32,18 +33,20 @@ std::span<const std::byte> Kernel::code() const noexcept {
   return code ? std::as_bytes(code->bytes()) : std::span<const std::byte>();
 }
 
-void EluBackwardKernel::run(const EluBackwardArgs& args) const { state().run(buffers_of(state(), args)); }
+void EluBackwardKernel::run(const EluBackwardArgs& args) const {
+  detail::reporting_out_of_memory([&] { state().run(buffers_of(state(), args)); });
+}
 
 void EluBackwardKernel::run(const EluBackwardArgs& args, Executor& executor) const {
-  state().run(buffers_of(state(), args), executor);
+  detail::reporting_out_of_memory([&] { state().run(buffers_of(state(), args), executor); });
 }
 
 void LogSoftmaxBackwardKernel::run(const LogSoftmaxBackwardArgs& args) const {
-  state().run(buffers_of(args));
+  detail::reporting_out_of_memory([&] { state().run(buffers_of(args)); });
 }
 
 void LogSoftmaxBackwardKernel::run(const LogSoftmaxBackwardArgs& args, Executor& executor) const {
-  state().run(buffers_of(args), executor);
+  detail::reporting_out_of_memory([&] { state().run(buffers_of(args), executor); });
 }
 
 }  // namespace gradjit

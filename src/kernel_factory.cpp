@@ -5,6 +5,7 @@
 #include "src/cache/kernel_cache.hpp"
 #include "src/cpu/probe.hpp"
 #include "src/execute/kernel_state.hpp"
+#include "src/out_of_memory.hpp"
 #include "src/plan/request.hpp"
 
 namespace gradjit {
@@ -16,6 +17,12 @@ class KernelFactory::State {
         caches_(cache_sizes()),
         executor_(options.executor.get() != nullptr ? options.executor : ExecutorRef(openmp_executor())),
         cache_(options.cache_capacity) {}
+
+  template <typename Attributes, typename Tensors>
+  [[nodiscard]] std::shared_ptr<const detail::KernelState> create(const Attributes& attributes,
+                                                                  const Tensors& tensors) {
+    return detail::reporting_out_of_memory([&] { return create(detail::validated(attributes, tensors)); });
+  }
 
   [[nodiscard]] std::shared_ptr<const detail::KernelState> create(const detail::Request& request) {
     auto state = std::make_shared<detail::KernelState>(request, isa_, caches_, executor_);
@@ -43,22 +50,22 @@ KernelFactory::KernelFactory(const FactoryOptions& options) : state_(std::make_u
 KernelFactory::~KernelFactory() = default;
 
 EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes, const TensorDesc& desc) {
-  return EluBackwardKernel(state_->create(detail::validated(attributes, desc)));
+  return EluBackwardKernel(state_->create(attributes, desc));
 }
 
 EluBackwardKernel KernelFactory::elu_backward(const EluBackward& attributes,
                                               const EluBackwardTensors& tensors) {
-  return EluBackwardKernel(state_->create(detail::validated(attributes, tensors)));
+  return EluBackwardKernel(state_->create(attributes, tensors));
 }
 
 LogSoftmaxBackwardKernel KernelFactory::log_softmax_backward(const LogSoftmaxBackward& attributes,
                                                              const TensorDesc& desc) {
-  return LogSoftmaxBackwardKernel(state_->create(detail::validated(attributes, desc)));
+  return LogSoftmaxBackwardKernel(state_->create(attributes, desc));
 }
 
 LogSoftmaxBackwardKernel KernelFactory::log_softmax_backward(const LogSoftmaxBackward& attributes,
                                                              const LogSoftmaxBackwardTensors& tensors) {
-  return LogSoftmaxBackwardKernel(state_->create(detail::validated(attributes, tensors)));
+  return LogSoftmaxBackwardKernel(state_->create(attributes, tensors));
 }
 
 Isa KernelFactory::isa() const noexcept { return state_->isa(); }

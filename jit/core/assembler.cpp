@@ -14,8 +14,8 @@ constexpr std::size_t buffer_size = 64 * 1024;
 
 /// Registers that a function may change, by the System V convention, but for rdi, which holds the
 /// arguments.
-const std::vector<int> scratch_registers{Operand::RAX, Operand::RCX, Operand::RDX, Operand::RSI,
-                                         Operand::R8,  Operand::R9,  Operand::R10, Operand::R11};
+constexpr std::array scratch_registers{Operand::RAX, Operand::RCX, Operand::RDX, Operand::RSI,
+                                       Operand::R8,  Operand::R9,  Operand::R10, Operand::R11};
 constexpr std::array callee_registers{Operand::RBX, Operand::RBP, Operand::R12,
                                       Operand::R13, Operand::R14, Operand::R15};
 
@@ -32,7 +32,7 @@ Assembler::Assembler() : Assembler(std::make_unique_for_overwrite<std::uint8_t[]
 Assembler::Assembler(std::unique_ptr<std::uint8_t[]> buffer)
     : CodeGenerator(buffer_size, buffer.get()),
       buffer_(std::move(buffer)),
-      general_pool_("general purpose", scratch_registers),
+      general_pool_("general purpose", {scratch_registers.begin(), scratch_registers.end()}),
       vector_pool_("vector", numbers(0, 16)),
       opmask_pool_("opmask", numbers(1, 8)) {
   setDefaultJmpNEAR(true);

@@ -72,6 +72,10 @@ Isa cap_isa(const IsaChoice& choice, std::optional<Isa> max_isa,
             const std::optional<std::string>& environment) {
   Isa isa = choice.isa;
   if (max_isa) {
+    if (*max_isa > Isa::avx512_bf16) {
+      throw Error(ErrorCode::invalid_argument, "max_isa is " + std::to_string(static_cast<int>(*max_isa)) +
+                                                   ", expected portable, avx2, avx512 or avx512_bf16");
+    }
     if (*max_isa > choice.isa) {
       throw Error(ErrorCode::unsupported, "max_isa is " + std::string(name_of(*max_isa)) +
                                               ", expected at most " + std::string(name_of(choice.isa)) +

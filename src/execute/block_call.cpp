@@ -1,5 +1,8 @@
 #include "src/execute/block_call.hpp"
 
+#include <span>
+#include <utility>
+
 #include "src/execute/scratch.hpp"
 #include "src/execute/strided_copy.hpp"
 
@@ -57,24 +60,14 @@ class Tiles {
 
   void pack(std::byte* tile, const std::byte* from, std::size_t tensor) const {
     std::array<CopyLoop, max_copy_loops> loops;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
-      loops[count++] = {block_.steps[i], loop_stride_[i], plan_.loops()[i].stride[tensor]};
-    }
-    if (axis_steps_ > 1) {
-      loops[count++] = {axis_steps_, axis_stride_, plan_.axis.stride[tensor]};
-    }
-    detail::pack(tile, from, std::span(loops).first(count), plan_.element_size);
+    detail::pack(tile, from, std::span(loops).first(set_loops(loops, tensor)), plan_.element_size);
   }
 
   void unpack(std::byte* to, const std::byte* tile) const {
     std::array<CopyLoop, max_copy_loops> loops;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
-      loops[count++] = {block_.steps[i], plan_.loops()[i].stride[diff_src], loop_stride_[i]};
-    }
-    if (axis_steps_ > 1) {
-      loops[count++] = {axis_steps_, plan_.axis.stride[diff_src], axis_stride_};
+    const std::size_t count = set_loops(loops, diff_src);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::swap(loops[i].to, loops[i].from);
     }
     detail::unpack(to, tile, std::span(loops).first(count), plan_.element_size);
   }
@@ -85,6 +78,18 @@ class Tiles {
   [[nodiscard]] std::int64_t row_pitch() const {
     const std::int64_t bytes = axis_steps_ * plan_.element_size;
     return plan_.spec.loop == Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
+  }
+
+  /// Sets the loops that copy a tensor's part of the block to its tile, and returns how many they are.
+  std::size_t set_loops(std::array<CopyLoop, max_copy_loops>& loops, std::size_t tensor) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+      loops[count++] = {block_.steps[i], loop_stride_[i], plan_.loops()[i].stride[tensor]};
+    }
+    if (axis_steps_ > 1) {
+      loops[count++] = {axis_steps_, axis_stride_, plan_.axis.stride[tensor]};
+    }
+    return count;
   }
 
   const Plan& plan_;

@@ -95,14 +95,15 @@ class SegmentedRun {
     const auto rounded = allocate<float>(room);
     run_phase(segments_, [&](const Block& block, std::int64_t segment) {
       call_sum(launch_, block, part_of(plan_, jit::segment_length, segment),
-               &totals[segment * room + block.place * room_]);
+               totals.get() + segment * room + block.place * room_);
     });
     for (std::int64_t segment = 0; segment < segments_; ++segment) {
-      add(sums.get(), &totals[segment * room], room);
+      add(sums.get(), totals.get() + segment * room, room);
     }
     round(rounded.get(), sums.get(), room);
     run_phase(updates_, [&](const Block& block, std::int64_t index) {
-      call_update(launch_, block, part_of(plan_, plan_.update_steps, index), &rounded[block.place * room_]);
+      call_update(launch_, block, part_of(plan_, plan_.update_steps, index),
+                  rounded.get() + block.place * room_);
     });
   }
 

@@ -149,21 +149,24 @@ std::int64_t elements_per_block(const Plan& plan) {
 void make_blocks(Plan& plan, const CacheSizes& caches) {
   std::fill_n(plan.block.begin(), plan.loops().size(), 1);
   const std::int64_t elements = elements_per_block(plan);
-  std::int64_t positions =
-      plan.axis.size == 1 ? elements : std::max<std::int64_t>(1, elements / plan.axis.size);
-  if (plan.dense != Plan::none) {
+  const std::int64_t length = plan.axis.size;
+  std::int64_t positions = length == 1 ? elements : std::max<std::int64_t>(1, elements / length);
+  const bool has_dense = plan.dense != Plan::none;
+  const bool has_outer = plan.outer != Plan::none;
+  if (has_dense) {
     plan.block[plan.dense] = std::min(plan.loops()[plan.dense].size, dense_cut(plan, positions, caches));
   }
-  if (plan.dense != Plan::none && is_cut(plan, plan.dense)) {
-    plan.growing = plan.spec.loop == Loop::columns ? Plan::none : plan.dense;
-  } else if (plan.outer != Plan::none) {
-    positions /= plan.dense != Plan::none ? plan.block[plan.dense] : 1;
+  const bool cuts_dense = has_dense && is_cut(plan, plan.dense);
+  const bool cuts_columns = cuts_dense && plan.spec.loop == Loop::columns;
+  if (cuts_dense) {
+    // Not columns, whose sums would outgrow the cache.
+    plan.growing = cuts_columns ? Plan::none : plan.dense;
+  } else if (has_outer) {
+    positions /= has_dense ? plan.block[plan.dense] : 1;
     plan.block[plan.outer] = std::clamp<std::int64_t>(positions, 1, plan.loops()[plan.outer].size);
     plan.growing = plan.outer;
   }
-  const std::size_t taken = (plan.dense != Plan::none ? 1 : 0) + (plan.outer != Plan::none ? 1 : 0);
-  const bool cuts_columns = plan.spec.loop == Loop::columns && plan.growing == Plan::none &&
-                            plan.dense != Plan::none && is_cut(plan, plan.dense);
+  const std::size_t taken = (has_dense ? 1 : 0) + (has_outer ? 1 : 0);
   plan.is_one_call = !plan.is_segmented() && plan.loops().size() == taken && !cuts_columns;
 }
 

@@ -102,9 +102,7 @@ std::size_t loops_outside(const Plan& plan) {
 
 void stage_all(Plan& plan) { plan.staged.fill(true); }
 
-std::int64_t least_dense_steps(const Plan& plan) {
-  return plan.spec.loop == jit::Loop::columns ? few_columns : (short_run - 1) / plan.axis.size + 1;
-}
+std::int64_t least_dense_steps(const Plan& plan) { return plan.axis.size == 1 ? short_run : few_lanes; }
 
 void make_tiles(Plan& plan, std::int64_t target) {
   // The loop of a transposed tensor becomes the kernel's outer loop.

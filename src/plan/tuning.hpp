@@ -33,8 +33,8 @@ inline constexpr std::int64_t greatest_tile = 65536;
 /// Runs of fewer adjacent elements are staged together rather than passed to a kernel one by one.
 inline constexpr std::int64_t short_run = 12;
 
-/// The same for slabs of fewer adjacent columns.
-inline constexpr std::int64_t few_columns = 6;
+/// The same for fewer adjacent columns or packed rows, which leave most lanes of a register unused.
+inline constexpr std::int64_t few_lanes = 6;
 
 /// How many columns are worked on side by side: as many as keep what is read twice in the second-level
 /// cache, within these limits. Their sums stay in the first level.

@@ -87,6 +87,7 @@ TEST(PlanValidate, RefusesWrongStrides) {
   EXPECT_NE(elu_refusal({f32, {2}, {std::numeric_limits<std::int64_t>::min()}}), "");
   EXPECT_EQ(elu_refusal({f32, {1, 3}, {std::numeric_limits<std::int64_t>::min(), 1}}), "");
   EXPECT_EQ(elu_refusal({f32, {0, 3}, {7, 0}}), "");
+  EXPECT_EQ(elu_refusal({f32, {0, 3}, {1, most}}), "");
 }
 
 TEST(PlanValidate, RefusesAnOutputThatOverlapsItself) {

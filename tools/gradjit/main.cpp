@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -66,6 +67,8 @@ int run_tool(int argc, char** argv) {
 }  // namespace gradjit::tool
 
 int main(int argc, char** argv) {
+  // A write beyond the file-size limit then fails like any other, and what was begun is removed.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return gradjit::tool::run_tool(argc, argv);
   } catch (const std::bad_alloc&) {

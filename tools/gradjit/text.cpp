@@ -53,7 +53,7 @@ std::vector<std::string> split_list(std::string_view option, std::string_view te
   for (std::size_t begin = 0;;) {
     const std::size_t comma = text.find(',', begin);
     parts.emplace_back(text.substr(begin, comma - begin));
-    if (parts.back().empty()) refuse(option, text, "a list of names with commas between them");
+    if (parts.back().empty()) refuse(option, text, "a list with commas between its parts");
     if (comma == std::string_view::npos) return parts;
     begin = comma + 1;
   }
