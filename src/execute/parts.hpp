@@ -10,8 +10,8 @@
 namespace gradjit::detail {
 
 /// Calls `body(first, last)` for ranges that together are [0, count), as `tasks` tasks of `executor`; for
-/// one task, on the calling thread without the executor. Where a body throws `Error`, the others still
-/// run, and then one out_of_memory is thrown: no other reason is left by then.
+/// one task, on the calling thread without the executor. Where a body throws, the others still run, and then
+/// one out_of_memory is thrown: there is no other reason for which scratch could not be had.
 template <typename Body>
 void run_parts(std::int64_t count, std::int64_t tasks, Executor& executor, const Body& body) {
   if (tasks <= 1) {
@@ -33,7 +33,7 @@ void run_parts(std::int64_t count, std::int64_t tasks, Executor& executor, const
     const std::int64_t first = part * share + (part < more ? part : more);
     try {
       c.body(first, first + share + (part < more ? 1 : 0));
-    } catch (const Error&) {
+    } catch (...) {
       c.has_failed.store(true, std::memory_order_relaxed);
     }
   };

@@ -178,6 +178,32 @@ double error_in_ulp(double expected, float result, DataType dtype) {
   return std::abs(actual - target) / ulp_of(last, dtype);
 }
 
+/// What `judge` compares with; NaN for NaN.
+double expected_of(bool use_dst, float alpha, float activation, float g) {
+  const long double x = activation;
+  const long double factor = use_dst ? x + alpha : static_cast<long double>(alpha) * std::exp(x);
+  return static_cast<double>(activation > 0 ? g : g * factor);
+}
+
+/// Runs the kernels, and adds the greatest error and what differs to `quantity`. NaN inputs count for the
+/// bits only.
+void judge(const std::vector<EluBackwardKernel>& kernels, DataType dtype, bool use_dst, float alpha,
+           const std::vector<float>& x, const std::vector<float>& g, Quantity& quantity) {
+  const Results results = run(kernels, dtype, use_dst, x, g);
+  double greatest = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < block; ++i) {
+    if (std::isnan(x[i]) || std::isnan(g[i])) continue;
+    const double error = error_in_ulp(expected_of(use_dst, alpha, x[i], g[i]), results[0][i], dtype);
+    if (error > greatest) {
+      greatest = error;
+      where = i;
+    }
+  }
+  quantity.add(block, greatest, [&] { return place(alpha, x[where], g[where]); });
+  compare_bits(results, quantity, [&](std::size_t i) { return place(alpha, x[i], g[i]); });
+}
+
 /// Random activations and gradients for one alpha.
 void sample(const VerifyPlan& plan, DataType dtype, bool use_dst, float alpha, std::uint32_t seed,
             Quantity& quantity) {
@@ -189,22 +215,7 @@ void sample(const VerifyPlan& plan, DataType dtype, bool use_dst, float alpha, s
     x[i] = i % 4 == 0 ? draw.any() : draw.source();
     g[i] = draw.any();
   }
-  const Results results = run(kernels, dtype, use_dst, x, g);
-  double greatest = 0;
-  std::size_t where = 0;
-  for (std::size_t i = 0; i < block; ++i) {
-    const long double factor =
-        use_dst ? static_cast<long double>(x[i]) + alpha
-                : static_cast<long double>(alpha) * std::exp(static_cast<long double>(x[i]));
-    const auto expected = static_cast<double>(x[i] > 0 ? g[i] : g[i] * factor);
-    const double error = error_in_ulp(expected, results[0][i], dtype);
-    if (error > greatest) {
-      greatest = error;
-      where = i;
-    }
-  }
-  quantity.add(block, greatest, [&] { return place(alpha, x[where], g[where]); });
-  compare_bits(results, quantity, [&](std::size_t i) { return place(alpha, x[i], g[i]); });
+  judge(kernels, dtype, use_dst, alpha, x, g, quantity);
 }
 
 /// Every 16-bit source (a sample: one in 61), with every mantissa of the gradient at some exponents: the
@@ -231,20 +242,7 @@ void sweep_sources(const VerifyPlan& plan, DataType dtype, float alpha, Quantity
     };
     const std::vector<float> x = as_floats(x_bits);
     const std::vector<float> g = as_floats(g_bits);
-    const Results results = run(kernels, dtype, false, x, g);
-    double greatest = 0;
-    std::size_t where = 0;
-    for (std::size_t i = 0; i < block; ++i) {
-      if (std::isnan(x[i])) continue;
-      const double expected = x[i] > 0 ? g[i] : double{g[i]} * alpha * std::exp(double{x[i]});
-      const double error = error_in_ulp(expected, results[0][i], dtype);
-      if (error > greatest) {
-        greatest = error;
-        where = i;
-      }
-    }
-    quantity.add(block, greatest, [&] { return place(alpha, x[where], g[where]); });
-    compare_bits(results, quantity, [&](std::size_t i) { return place(alpha, x[i], g[i]); });
+    judge(kernels, dtype, false, alpha, x, g, quantity);
   });
 }
 
