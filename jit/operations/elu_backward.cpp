@@ -63,8 +63,7 @@ class FromSrc : public Derivative {
         exp_(context.v, model_),
         zero_(context.v.constant(0.0F)),
         fast_from_(context.v.constant(model_.fast_from)) {
-    // Beside exp's registers a vector needs a mask, which may be one more, and stores need scratch.
-    const int per_vector = exp_.registers_per_vector() + (c_.v.lanes() == 16 ? 0 : 1);
+    const int per_vector = exp_.registers_per_vector() + c_.v.registers_per_mask();
     const int scratch = std::max(2, c_.elements.scratch_registers());  // careful_vector takes two
     unroll_ = std::min(4, (c_.v.free_registers() - scratch - 1) / per_vector);
     const int reserve = unroll_ * per_vector + scratch;

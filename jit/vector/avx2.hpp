@@ -9,6 +9,7 @@ class Avx2 : public VectorUnit {
  public:
   explicit Avx2(Assembler& assembler) : VectorUnit(assembler, 8) {}
 
+  [[nodiscard]] int registers_per_mask() const override { return 1; }
   [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
   [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
   void move(const Vec& to, const Value& from) override;
@@ -24,9 +25,6 @@ class Avx2 : public VectorUnit {
  protected:
   void shuffle_quads(const Vec& to, const Vec& a, const Vec& b, int distance, bool upper) override;
   [[nodiscard]] std::vector<Origin> quad_origin(int distance) const override;
-
- private:
-  friend class Avx2Elements;
 };
 
 }  // namespace gradjit::jit

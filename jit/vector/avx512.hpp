@@ -10,6 +10,7 @@ class Avx512 : public VectorUnit {
  public:
   Avx512(Assembler& assembler, bool bf16);
 
+  [[nodiscard]] int registers_per_mask() const override { return 0; }
   [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
   [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
   void move(const Vec& to, const Value& from) override;

@@ -81,6 +81,8 @@ class VectorUnit {
 
   [[nodiscard]] int lanes() const noexcept { return lanes_; }
   [[nodiscard]] int free_registers() const noexcept { return a_.vector_pool().free(); }
+  /// How many vector registers a mask takes.
+  [[nodiscard]] virtual int registers_per_mask() const = 0;
   [[nodiscard]] Vec vec(const char* holds) { return {a_.vector_pool(), holds}; }
   [[nodiscard]] Assembler& assembler() noexcept { return a_; }
   [[nodiscard]] virtual std::unique_ptr<Elements> elements(DataType dtype) = 0;
