@@ -9,10 +9,6 @@
 namespace gradjit::detail {
 namespace {
 
-/// Whether results are so large that they had better be stored past the caches. No kernel has been found
-/// to gain by it yet.
-bool streaming_pays(const Plan&, const CacheSizes&) { return false; }
-
 /// What a run reads and writes, or as much of it as 64 bits can tell.
 std::int64_t bytes_of(const Plan& plan) {
   constexpr std::int64_t count = tensor_count;
@@ -104,7 +100,6 @@ Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches) {
   choose_kernel(plan, request);
   measure(plan);
   arrange(plan, caches);
-  plan.spec.streaming = streaming_pays(plan, caches);
   return plan;
 }
 
@@ -119,7 +114,6 @@ jit::KernelSpec spec_of(const Plan& plan, KernelRole role) {
     // What a sum doesn't depend on.
     spec.stage = jit::Stage::sum;
     spec.in_place = false;
-    spec.streaming = false;
   }
   if (is_rest) {
     const std::int64_t modulus = spec.loop == jit::Loop::rows ? jit::rows_chunk : jit::columns_group;

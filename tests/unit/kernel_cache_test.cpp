@@ -79,7 +79,7 @@ TEST(KernelCache, TellsSpecsApartByEveryField) {
   specs[5].isa = Isa::avx512;
   specs[6].use_dst = true;
   specs[7].in_place = true;
-  specs[8].streaming = true;
+  specs[8].alpha_bits = 1;
   specs[9].axis_rest = 1;
   KernelCache cache(100);
   for (const auto& spec : specs) {

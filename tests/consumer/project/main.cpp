@@ -24,8 +24,7 @@ int main() {
   const std::vector<float> diff_dst = {0.5f, 2.0f, -3.0f, 4.0f};
   std::vector<float> diff_src(4);
 
-  const auto elu =
-      factory.elu_backward({.alpha = 1.0f, .use_dst = false}, {gradjit::DataType::f32, {2, 2}});
+  const auto elu = factory.elu_backward({.alpha = 1.0f, .use_dst = false}, {gradjit::DataType::f32, {2, 2}});
   elu.run({.src = src.data(), .diff_dst = diff_dst.data(), .diff_src = diff_src.data()});
   expect_near("elu[0]", diff_src[0], 0.5f);
   expect_near("elu[1]", diff_src[1], 2.0f * std::exp(-1.0f));

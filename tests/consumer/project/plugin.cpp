@@ -10,8 +10,8 @@ extern "C" __attribute__((visibility("default"))) int run_in_parallel() {
   std::vector<float> diff_dst(size, 2.0f);
 
   auto& factory = gradjit::KernelFactory::shared();
-  const auto kernel = factory.elu_backward({.alpha = 1.0f, .in_place = true},
-                                           {gradjit::DataType::f32, {size}});
+  const auto kernel =
+      factory.elu_backward({.alpha = 1.0f, .in_place = true}, {gradjit::DataType::f32, {size}});
   kernel.run({.dst = dst.data(), .diff_dst = diff_dst.data(), .diff_src = diff_dst.data()});
   for (const float value : diff_dst) {
     if (value != 2.0f) return 1;
