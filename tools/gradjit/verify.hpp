@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,13 @@ using Quantities = std::vector<std::unique_ptr<Quantity>>;
 
 void verify_elu_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities);
 void verify_log_softmax_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities);
+
+/// Calls `task(index)` for each index in [0, tasks) on the library's threads.
+template <typename Task>
+void in_parallel(std::size_t tasks, Task task) {
+  openmp_executor().parallel_for(
+      tasks, [](void* context, std::size_t index) { (*static_cast<Task*>(context))(index); }, &task);
+}
 
 /// Results of one call, as f32 (exact), for each factory. Where the bits differ from the portable ones,
 /// NaNs counted as one, it goes to `quantity`.

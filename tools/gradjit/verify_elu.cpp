@@ -124,13 +124,6 @@ class ExpSweep {
   std::vector<std::vector<EluBackwardKernel>> kernels_;
 };
 
-/// Runs `task(context, index)` for all indices on the library's threads.
-template <typename Task>
-void in_parallel(std::size_t tasks, Task task) {
-  openmp_executor().parallel_for(
-      tasks, [](void* context, std::size_t index) { (*static_cast<Task*>(context))(index); }, &task);
-}
-
 void sweep_exp(const VerifyPlan& plan, Quantity& relative) {
   const ExpSweep sweep(plan, relative);
   // Odd, so that a sample meets every pattern of low bits.

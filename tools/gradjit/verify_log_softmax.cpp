@@ -37,7 +37,7 @@ void sweep_exp(const VerifyPlan& plan, Quantity& quantity) {
   const std::uint64_t step = plan.exhaustive ? 1 : 1021;
   const std::uint64_t stride = block * step;
   const std::size_t tasks = ((std::uint64_t{1} << 32) + stride - 1) / stride;
-  const auto task = [&](std::size_t index) {
+  in_parallel(tasks, [&](std::size_t index) {
     std::vector<float> dst(2 * block);
     std::vector<float> diff_dst(2 * block);
     for (std::size_t i = 0; i < block; ++i) {
@@ -61,10 +61,7 @@ void sweep_exp(const VerifyPlan& plan, Quantity& quantity) {
     }
     quantity.add(values, greatest, [&] { return fmt::format("dst {:a}", dst[where]); });
     compare_bits(results, quantity, [&](std::size_t i) { return fmt::format("dst {:a}", dst[i]); });
-  };
-  openmp_executor().parallel_for(
-      tasks, [](void* context, std::size_t i) { (*static_cast<decltype(task)*>(context))(i); },
-      const_cast<void*>(static_cast<const void*>(&task)));
+  });
 }
 
 /// A row of gradients made to be hard.
