@@ -95,6 +95,16 @@ void ExpEmitter::careful_mantissa(ExpRegisters& vector) {
   }
 }
 
+void ExpEmitter::powers_of_halves(const Vec& half, const Vec& exponent) {
+  const Constant bias = v_.constant_bits(127);
+  v_.shift_right_signed(half, exponent, 1);
+  v_.sub_i32(exponent, exponent, half);
+  v_.add_i32(half, half, bias);
+  v_.add_i32(exponent, exponent, bias);
+  power_of_biased(half, half);
+  power_of_biased(exponent, exponent);
+}
+
 void ExpEmitter::reduce(std::span<ExpRegisters> vectors) {
   for (ExpRegisters& vector : vectors) {
     v_.move(vector.power, magic_);

@@ -32,6 +32,9 @@ class ExpEmitter {
 
   /// to = 2^(biased - 127), for biased exponents of normal numbers.
   void power_of_biased(const Vec& to, const Vec& biased) { v_.shift_left(to, biased, 23); }
+  /// An exponent that may be out of range as two factors that are not: `exponent` (an integer, unbiased)
+  /// becomes the one, `half` the other.
+  void powers_of_halves(const Vec& half, const Vec& exponent);
 
  private:
   void reduce(std::span<ExpRegisters> vectors);

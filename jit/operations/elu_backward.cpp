@@ -149,7 +149,6 @@ class FromSrc : public Derivative {
     const auto& [first, rest, product, scratch] = lane;
     const Vec g = v.vec("diff_dst");
     c_.load_diff_dst(g, 0, tail);
-    const Constant bias = v.constant_bits(127);
     v.move(first, v.constant_bits(lowest_single_exponent + 127));
     v.max_i32(first, first, rest);
     v.sub_i32(rest, rest, first);
@@ -157,12 +156,7 @@ class FromSrc : public Derivative {
     v.mul(product, product, first);
     v.mul(product, product, g);
     const Vec& half = first;
-    v.shift_right_signed(half, rest, 1);
-    v.sub_i32(rest, rest, half);
-    v.add_i32(half, half, bias);
-    v.add_i32(rest, rest, bias);
-    exp_.power_of_biased(half, half);
-    exp_.power_of_biased(rest, rest);
+    exp_.powers_of_halves(half, rest);
     v.mul(product, product, half);
     v.multiply_where(not_positive, g, product, rest);
     c_.store(g, 0, tail);

@@ -97,14 +97,8 @@ void SoftmaxUpdate::careful_exp() {
   a.L(careful_exp_);
   exp_.careful_mantissa(*careful_registers_);
   const auto& [half, exponent, result, unused] = *careful_registers_;
-  const Constant bias = v_.constant_bits(127);
-  v_.sub_i32(exponent, exponent, bias);
-  v_.shift_right_signed(half, exponent, 1);
-  v_.sub_i32(exponent, exponent, half);
-  v_.add_i32(half, half, bias);
-  v_.add_i32(exponent, exponent, bias);
-  exp_.power_of_biased(half, half);
-  exp_.power_of_biased(exponent, exponent);
+  v_.sub_i32(exponent, exponent, v_.constant_bits(127));
+  exp_.powers_of_halves(half, exponent);
   v_.mul(result, result, half);
   v_.mul(result, result, exponent);
   a.ret();
