@@ -6,8 +6,8 @@
 
 #include <gradjit/types.hpp>
 
-// The portable kernels are compiled twice, with and without FMA instructions. What they inline gets a
-// namespace of its own in each, so that the linker cannot put one build's copy into the other.
+// The portable kernels are compiled for several kinds of CPU. What they inline gets a namespace of its own in
+// each, so that the linker cannot put one build's copy into another.
 #ifndef GRADJIT_PORTABLE_NAMESPACE
 #define GRADJIT_PORTABLE_NAMESPACE common
 #endif

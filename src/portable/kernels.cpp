@@ -1,5 +1,5 @@
 // The executable specification: what every emitted kernel computes, one element at a time, with the same
-// operations in the same order. Built twice; see portable.cpp.
+// operations in the same order. Built three times; see portable.cpp.
 
 #include <limits>
 
@@ -37,49 +37,41 @@ Pointers pointers_of(const KernelSpec& spec, const KernelArgs& args) {
 
 constexpr KernelArgs::Strides adjacent(std::int64_t size) { return {size, size, size}; }
 
-/// EluBackward of one element. exp(src) for positive src is worked out nowhere.
-class Elu {
- public:
-  explicit Elu(const KernelSpec& spec)
-      : alpha_(std::bit_cast<float>(spec.alpha_bits)), use_dst_(spec.use_dst) {
-    if (!use_dst_ && alpha_ > 0 && alpha_ < std::numeric_limits<float>::infinity()) {
-      model_ = jit::elu_exp_model(spec.dtype, alpha_);
+/// Calls `gradient(activation, diff_dst)` for each element.
+template <DataType dtype, typename Gradient>
+void for_each_element(const KernelSpec& spec, const KernelArgs& args, Gradient gradient) {
+  using E = Element<dtype>;
+  const std::int64_t count = args.inner;  // a copy, which no store can change
+  for (std::int64_t run = 0; run < args.outer; ++run) {
+    const Pointers from = pointers_of(spec, args).at(args.outer_stride, run);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Pointers p = from.at(adjacent(E::size), i);
+      E::store(p.diff_src, gradient(E::load(p.activation), E::load(p.diff_dst)));
     }
   }
-
-  [[nodiscard]] float operator()(float activation, float g) const {
-    if (activation > 0) {
-      return g;
-    }
-    if (use_dst_) {
-      return (activation + alpha_) * g;
-    }
-    if (alpha_ == 0) {
-      return activation != activation ? activation : g * 0.0F;
-    }
-    if (alpha_ == std::numeric_limits<float>::infinity()) {
-      // Infinity for a finite src; NaN for -infinity, where exp is 0, and for NaN.
-      return std::fma(activation, 0.0F, alpha_) * g;
-    }
-    return times_scaled_exp(g, scaled_exp(model_, activation));
-  }
-
- private:
-  float alpha_;
-  bool use_dst_;
-  jit::ExpModel model_;
-};
+}
 
 template <DataType dtype>
 void elu_backward(const KernelSpec& spec, const KernelArgs& args) {
-  const Elu elu(spec);
-  using E = Element<dtype>;
-  for (std::int64_t run = 0; run < args.outer; ++run) {
-    const Pointers from = pointers_of(spec, args).at(args.outer_stride, run);
-    for (std::int64_t i = 0; i < args.inner; ++i) {
-      const Pointers p = from.at(adjacent(E::size), i);
-      E::store(p.diff_src, elu(E::load(p.activation), E::load(p.diff_dst)));
-    }
+  const auto alpha = std::bit_cast<float>(spec.alpha_bits);
+  // Where the activation is positive, diff_dst itself; what is worked out besides is not used.
+  const auto run = [&](auto otherwise) {
+    for_each_element<dtype>(spec, args, [otherwise](float activation, float g) {
+      const float product = otherwise(activation, g);
+      return activation > 0 ? g : product;
+    });
+  };
+  if (spec.use_dst) {
+    run([alpha](float dst, float g) { return (dst + alpha) * g; });
+  } else if (alpha == 0) {
+    run([](float src, float g) { return src != src ? src : g * 0.0F; });
+  } else if (alpha == std::numeric_limits<float>::infinity()) {
+    // Infinity for a finite src; NaN for -infinity, where exp is 0, and for NaN.
+    run([alpha](float src, float g) { return std::fma(src, 0.0F, alpha) * g; });
+  } else {
+    with_steps_of(jit::elu_exp_model(dtype, alpha), [&](auto exp) {
+      run([exp](float src, float g) { return times_scaled_exp(g, exp(src)); });
+    });
   }
 }
 
@@ -134,33 +126,33 @@ struct Line {
     return total;
   }
 
-  void update(const jit::ExpModel& model, float sum) const {
+  void update(const DegreeSixExp& exp, float sum) const {
     for (std::int64_t i = 0; i < length; ++i) {
       const Pointers p = start.at(stride, i);
-      E::store(p.diff_src, std::fma(-exp_of(model, E::load(p.activation)), sum, E::load(p.diff_dst)));
+      E::store(p.diff_src, std::fma(-exp_of(exp, E::load(p.activation)), sum, E::load(p.diff_dst)));
     }
   }
 };
 
 /// Does the stage of one row or column; `index` is its place among `totals` and `sums`.
 template <DataType dtype>
-void log_softmax_line(const KernelSpec& spec, const KernelArgs& args, const jit::ExpModel& model,
+void log_softmax_line(const KernelSpec& spec, const KernelArgs& args, const DegreeSixExp& exp,
                       const Line<dtype>& line, std::int64_t index) {
   const auto total = [&] { return spec.loop == Loop::columns ? line.column_total() : line.row_total(); };
   if (spec.stage == Stage::sum) {
     args.totals[index] = total();
   } else if (spec.stage == Stage::update) {
-    line.update(model, args.sums[index]);
+    line.update(exp, args.sums[index]);
   } else if (spec.loop == Loop::packed_rows) {
-    line.update(model, line.short_sum());
+    line.update(exp, line.short_sum());
   } else {
-    line.update(model, static_cast<float>(total()));
+    line.update(exp, static_cast<float>(total()));
   }
 }
 
 template <DataType dtype>
 void log_softmax_backward(const KernelSpec& spec, const KernelArgs& args) {
-  const jit::ExpModel model = jit::log_softmax_exp_model();
+  const DegreeSixExp exp{jit::log_softmax_exp_model()};
   const auto element = adjacent(Element<dtype>::size);
   const bool columns = spec.loop == Loop::columns;
   const bool packed = spec.loop == Loop::packed_rows;
@@ -172,7 +164,7 @@ void log_softmax_backward(const KernelSpec& spec, const KernelArgs& args) {
         pointers_of(spec, args).at(packed ? adjacent(packed_stride) : args.outer_stride, outer);
     for (std::int64_t i = 0; i < lines; ++i) {
       const Line<dtype> line{from.at(element, i), columns ? args.axis_stride : element, length};
-      log_softmax_line(spec, args, model, line, outer * lines + i);
+      log_softmax_line(spec, args, exp, line, outer * lines + i);
     }
   }
 }

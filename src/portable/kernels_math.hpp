@@ -15,36 +15,65 @@
 namespace gradjit::detail::portable {
 inline namespace GRADJIT_PORTABLE_NAMESPACE {
 
-/// scale * exp(x) = p * 2^exponent; see `jit::ExpModel`.
+/// scale * exp(x) = p * 2^exponent.
 struct ScaledExp {
   float p;
   int exponent;
 };
 
-inline ScaledExp scaled_exp(const jit::ExpModel& model, float x) {
-  x = model.lowest > x ? model.lowest : x;  // written so that NaN stays, as vmaxps and vminps do
-  x = model.highest < x ? model.highest : x;
-  const float t = std::fma(x, model.log2e, model.magic);
-  const float n = t - model.magic;
-  float r = std::fma(n, model.minus_ln2_high, x);
-  if (model.two_step_reduction) {
-    r = std::fma(n, model.minus_ln2_low, r);
-  }
-  const auto low_bits = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(t) -
-                                                  std::bit_cast<std::uint32_t>(model.unbiased_magic));
-  const int exponent = (low_bits >> model.table_bits) - 127;
-  const auto& c = model.coefficients;
-  if (model.table_bits == 0) {
-    float p = c[model.degree];
-    for (int i = model.degree - 1; i >= 0; --i) {
-      p = std::fma(p, r, c[i]);
+/// The steps of `jit::ExpModel` for one kind of model, known to the compiler so that loops become vector
+/// code.
+template <int table_bits, int degree, bool two_step_reduction>
+struct ExpSteps {
+  jit::ExpModel model;
+
+  [[nodiscard]] ScaledExp operator()(float x) const {
+    x = model.lowest > x ? model.lowest : x;  // written so that NaN stays, as vmaxps and vminps do
+    x = model.highest < x ? model.highest : x;
+    const float t = std::fma(x, model.log2e, model.magic);
+    const float n = t - model.magic;
+    float r = std::fma(n, model.minus_ln2_high, x);
+    if constexpr (two_step_reduction) {
+      r = std::fma(n, model.minus_ln2_low, r);
     }
-    return {p, exponent};
+    const auto low_bits = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(t) -
+                                                    std::bit_cast<std::uint32_t>(model.unbiased_magic));
+    return {significand(r, low_bits), (low_bits >> table_bits) - 127};
   }
-  const float curve = std::fma(std::fma(c[4], r, c[3]), r, c[2]);
-  const float q = std::fma(r * r, curve, r);
-  const auto j = static_cast<std::size_t>(low_bits & 3);
-  return {model.table[j] + std::fma(model.table[j], q, model.table_low[j]), exponent};
+
+ private:
+  [[nodiscard]] float significand(float r, std::int32_t low_bits) const {
+    const auto& c = model.coefficients;
+    if constexpr (table_bits == 0) {
+      float p = c[degree];
+#pragma GCC unroll 8
+      for (int i = degree - 1; i >= 0; --i) {
+        p = std::fma(p, r, c[i]);
+      }
+      return p;
+    } else {
+      const float curve = std::fma(std::fma(c[4], r, c[3]), r, c[2]);
+      const float q = std::fma(r * r, curve, r);
+      const auto j = static_cast<std::uint32_t>(low_bits & 3);
+      return model.table[j] + std::fma(model.table[j], q, model.table_low[j]);
+    }
+  }
+};
+
+using DegreeSixExp = ExpSteps<0, 6, true>;
+
+/// Calls `use` with the steps of `model`.
+template <typename Use>
+void with_steps_of(const jit::ExpModel& model, Use use) {
+  if (model.table_bits == 2) {
+    use(ExpSteps<2, 4, true>{model});
+  } else if (model.degree == 6) {
+    use(DegreeSixExp{model});
+  } else if (model.degree == 5) {
+    use(ExpSteps<0, 5, false>{model});
+  } else {
+    use(ExpSteps<0, 4, false>{model});
+  }
 }
 
 /// 2^exponent, for exponents of normal numbers.
@@ -62,8 +91,8 @@ inline float times_scaled_exp(float g, const ScaledExp& e) {
 }
 
 /// exp(dst): two exact steps, then the last rounds (to a subnormal, or to infinity).
-inline float exp_of(const jit::ExpModel& model, float x) {
-  const ScaledExp e = scaled_exp(model, x);
+inline float exp_of(const DegreeSixExp& steps, float x) {
+  const ScaledExp e = steps(x);
   const int half = e.exponent >> 1;
   return e.p * power_of_two(half) * power_of_two(e.exponent - half);
 }

@@ -23,56 +23,71 @@ void Quantity::add(std::uint64_t values, double greatest, const std::function<st
   }
 }
 
-void Quantity::add_different(std::size_t isa, std::uint64_t values,
-                             const std::function<std::string()>& where) {
+void Quantity::add_compared(std::size_t isa, std::uint64_t compared, std::uint64_t different,
+                            const std::function<std::string()>& where) {
   const std::scoped_lock lock(mutex_);
-  Different& different = different_.at(isa);
-  if (different.values == 0 && values != 0) {
-    different.where = where();
+  Bits& bits = bits_.at(isa);
+  if (bits.different == 0 && different != 0) {
+    bits.where = where();
   }
-  different.values += values;
+  bits.compared += compared;
+  bits.different += different;
 }
 
 bool Quantity::good() const {
   const std::scoped_lock lock(mutex_);
-  for (const Different& different : different_) {
-    if (different.values != 0) return false;
+  for (std::size_t isa = 1; isa < bits_.size(); ++isa) {
+    if (bits_[isa].compared == 0 || bits_[isa].different != 0) return false;
   }
   return values_ > 0 && greatest_ <= bound_;
+}
+
+std::string Quantity::header() {
+  return fmt::format("{:<20}  {:<5}  {:<11}  {:<28}  {:>8}  {:>6} {:<12}  {:>13}  {:>13}  {}\n", "operation",
+                     "dtype", "isa", "quantity", "greatest", "bound", "", "measured", "same bits", "where");
+}
+
+std::string Quantity::row(const VerifyPlan& plan, std::size_t isa) const {
+  const Bits& bits = bits_[isa];
+  const bool good = values_ > 0 && greatest_ <= bound_ && bits.different == 0;
+  std::string text = fmt::format(
+      "{:<20}  {:<5}  {:<11}  {:<28}  {:>8.4f}  {:>6.6g} {:<12}  {:>13}  {:>13}  {}{}\n", operation_,
+      name_of(dtype_), name_of(plan.factories[isa]->isa()), what_, greatest_, bound_, unit_, values_,
+      isa == 0 ? "" : fmt::format("{}", bits.compared - bits.different), where_, good ? "" : "  FAILED");
+  if (bits.different != 0) {
+    text += fmt::format("  {} of {} values differ from portable, the first at {}\n", bits.different,
+                        bits.compared, bits.where);
+  }
+  return text;
 }
 
 std::string Quantity::rows(const VerifyPlan& plan) const {
   const std::scoped_lock lock(mutex_);
   std::string text;
-  for (std::size_t i = 0; i < different_.size(); ++i) {
-    const Different& different = different_[i];
-    const bool good = values_ > 0 && greatest_ <= bound_ && different.values == 0;
-    text += fmt::format("{:<20}  {:<4}  {:<11}  {:<30}  {:>9.4f} of {:<6.6g} {:<15}  {:>13}  {}{}\n",
-                        operation_, name_of(dtype_), name_of(plan.factories[i]->isa()), what_, greatest_,
-                        bound_, unit_, values_, where_, good ? "" : "  FAILED");
-    if (different.values != 0) {
-      text += fmt::format("  {} values differ from portable, the first at {}\n", different.values,
-                          different.where);
+  for (std::size_t isa = 0; isa < bits_.size(); ++isa) {
+    text += row(plan, isa);
+  }
+  return consequence ? text + "  " + consequence(greatest_) + "\n" : text;
+}
+
+void compare_bits(const std::vector<float>& portable, const std::vector<float>& actual, std::size_t isa,
+                  Quantity& quantity, const std::function<std::string(std::size_t)>& where) {
+  std::uint64_t different = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < portable.size(); ++i) {
+    if (std::bit_cast<std::uint32_t>(portable[i]) != std::bit_cast<std::uint32_t>(actual[i]) &&
+        !(std::isnan(portable[i]) && std::isnan(actual[i]))) {
+      first = different == 0 ? i : first;
+      ++different;
     }
   }
-  return text;
+  quantity.add_compared(isa, portable.size(), different, [&] { return where(first); });
 }
 
 void compare_bits(const Results& results, Quantity& quantity,
                   const std::function<std::string(std::size_t)>& where) {
   for (std::size_t isa = 1; isa < results.size(); ++isa) {
-    std::uint64_t different = 0;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < results[0].size(); ++i) {
-      const float expected = results[0][i];
-      const float actual = results[isa][i];
-      if (std::bit_cast<std::uint32_t>(expected) != std::bit_cast<std::uint32_t>(actual) &&
-          !(std::isnan(expected) && std::isnan(actual))) {
-        first = different == 0 ? i : first;
-        ++different;
-      }
-    }
-    quantity.add_different(isa, different, [&] { return where(first); });
+    compare_bits(results[0], results[isa], isa, quantity, where);
   }
 }
 
@@ -123,6 +138,7 @@ int run_verify(const Options& options) {
   const std::string not_run = make_factories(options, plan);
   const auto start = std::chrono::steady_clock::now();
   print(fmt::format("seed {}, {}\n", plan.seed, plan.exhaustive ? "every value" : "a stratified sample"));
+  print(Quantity::header());
   bool good = true;
   std::size_t checked = 0;
   for (const std::string& operation : operations) {

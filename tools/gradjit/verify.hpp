@@ -33,22 +33,32 @@ class Quantity {
         what_(std::move(what)),
         unit_(std::move(unit)),
         bound_(bound),
-        different_(isas) {}
+        bits_(isas) {}
 
   /// The greatest error among `values` more values; `where` is asked only when it is the greatest so far.
   void add(std::uint64_t values, double greatest, const std::function<std::string()>& where);
-  /// So many values of instruction set `isa` (by its place among the factories) have other bits.
-  void add_different(std::size_t isa, std::uint64_t values, const std::function<std::string()>& where);
+  /// Of `compared` more values of instruction set `isa` (by its place among the factories), `different` ones
+  /// have other bits than portable; `where` is the first of them.
+  void add_compared(std::size_t isa, std::uint64_t compared, std::uint64_t different,
+                    const std::function<std::string()>& where);
 
   [[nodiscard]] bool good() const;
-  /// A line per instruction set.
+  /// A line per instruction set, and what follows from them.
   [[nodiscard]] std::string rows(const VerifyPlan& plan) const;
+  /// What the columns of `rows` are.
+  [[nodiscard]] static std::string header();
+
+  /// Says what follows from the greatest error.
+  std::function<std::string(double greatest)> consequence;
 
  private:
-  struct Different {
-    std::uint64_t values = 0;
+  struct Bits {
+    std::uint64_t compared = 0;
+    std::uint64_t different = 0;
     std::string where;
   };
+  [[nodiscard]] std::string row(const VerifyPlan& plan, std::size_t isa) const;
+
   mutable std::mutex mutex_;
   std::string operation_;
   DataType dtype_;
@@ -58,7 +68,7 @@ class Quantity {
   double greatest_ = 0;
   std::string where_;
   std::uint64_t values_ = 0;
-  std::vector<Different> different_;
+  std::vector<Bits> bits_;
 };
 
 using Quantities = std::vector<std::unique_ptr<Quantity>>;
@@ -73,8 +83,12 @@ void in_parallel(std::size_t tasks, Task task) {
       tasks, [](void* context, std::size_t index) { (*static_cast<Task*>(context))(index); }, &task);
 }
 
-/// Results of one call, as f32 (exact), for each factory. Where the bits differ from the portable ones,
-/// NaNs counted as one, it goes to `quantity`.
+/// Where the bits of `actual`, the results of instruction set `isa`, differ from the portable ones, NaNs
+/// counted as one, it goes to `quantity`.
+void compare_bits(const std::vector<float>& portable, const std::vector<float>& actual, std::size_t isa,
+                  Quantity& quantity, const std::function<std::string(std::size_t)>& where);
+
+/// Results of one call, as f32 (exact), for each factory, compared with those of the first.
 using Results = std::vector<std::vector<float>>;
 void compare_bits(const Results& results, Quantity& quantity,
                   const std::function<std::string(std::size_t)>& where);

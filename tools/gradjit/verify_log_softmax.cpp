@@ -169,13 +169,13 @@ void verify_log_softmax_backward(const VerifyPlan& plan, DataType dtype, Quantit
     for (std::int64_t length = 1; length < 1024; ++length) lengths.push_back(length);
     lengths.insert(lengths.end(), {1 << 20, 4096000, 1 << 24});
   }
-  for (const std::int64_t length : lengths) {
-    for (const Row kind : all_rows) {
-      const std::int64_t others = std::max<std::int64_t>(1, std::min<std::int64_t>(37, 200000 / length));
-      one_shape(plan, dtype, kind, length, others, true, rows);
-      one_shape(plan, dtype, kind, length, std::max<std::int64_t>(2, others), false, columns);
-    }
-  }
+  in_parallel(lengths.size() * all_rows.size(), [&](std::size_t task) {
+    const std::int64_t length = lengths[task / all_rows.size()];
+    const Row kind = all_rows[task % all_rows.size()];
+    const std::int64_t others = std::max<std::int64_t>(1, std::min<std::int64_t>(37, 200000 / length));
+    one_shape(plan, dtype, kind, length, others, true, rows);
+    one_shape(plan, dtype, kind, length, std::max<std::int64_t>(2, others), false, columns);
+  });
 }
 
 }  // namespace gradjit::tool
