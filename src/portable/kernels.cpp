@@ -83,17 +83,19 @@ struct Line {
   KernelArgs::Strides stride;
   std::int64_t length;
 
-  /// diff_dst at `index`, or what counts for an absent element.
-  [[nodiscard]] float diff_dst(std::int64_t index) const {
-    return index < length ? E::load(start.at(stride, index).diff_dst) : 0.0F;
+  /// Reads `count` elements of diff_dst from `first` on; beyond the end, zeros.
+  void read(std::int64_t first, int count, float* to) const {
+    const auto present = static_cast<int>(std::min<std::int64_t>(length - first, count));
+    for (int i = 0; i < present; ++i) {
+      to[i] = E::load(start.at(stride, first + i).diff_dst);
+    }
+    std::fill(to + present, to + count, 0.0F);
   }
 
   /// Loop::packed_rows: 32 lanes, the absent ones zero, folded in f32.
   [[nodiscard]] float short_sum() const {
     float lanes[jit::packed_rows_limit];
-    for (int i = 0; i < jit::packed_rows_limit; ++i) {
-      lanes[i] = diff_dst(i);
-    }
+    read(0, jit::packed_rows_limit, lanes);
     return fold(lanes, jit::packed_rows_limit / 2) + 0.0F;
   }
 
@@ -101,13 +103,11 @@ struct Line {
   /// f32, the rest in f64.
   [[nodiscard]] double row_total() const {
     double lanes[16] = {};
-    for (std::int64_t chunk = 0; chunk < length; chunk += jit::rows_chunk) {
+    for (std::int64_t first = 0; first < length; first += jit::rows_chunk) {
+      float chunk[jit::rows_chunk];
+      read(first, jit::rows_chunk, chunk);
       for (int lane = 0; lane < 16; ++lane) {
-        float eight[8];
-        for (int j = 0; j < 8; ++j) {
-          eight[j] = diff_dst(chunk + 16 * j + lane);
-        }
-        lanes[lane] += static_cast<double>(sum_of_eight(eight));
+        lanes[lane] += static_cast<double>(sum_of_eight(chunk + lane, 16));
       }
     }
     return fold(lanes, 8);
@@ -116,12 +116,10 @@ struct Line {
   /// A segment of Loop::columns: eight steps are added in f32, the rest in f64.
   [[nodiscard]] double column_total() const {
     double total = 0;
-    for (std::int64_t group = 0; group < length; group += jit::columns_group) {
-      float eight[8];
-      for (int j = 0; j < 8; ++j) {
-        eight[j] = diff_dst(group + j);
-      }
-      total += static_cast<double>(sum_of_eight(eight));
+    for (std::int64_t first = 0; first < length; first += jit::columns_group) {
+      float group[jit::columns_group];
+      read(first, jit::columns_group, group);
+      total += static_cast<double>(sum_of_eight(group, 1));
     }
     return total;
   }

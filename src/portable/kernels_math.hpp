@@ -97,9 +97,10 @@ inline float exp_of(const DegreeSixExp& steps, float x) {
   return e.p * power_of_two(half) * power_of_two(e.exponent - half);
 }
 
-/// Sums eight floats as a tree: at most three roundings deep.
-inline float sum_of_eight(const float* v) {
-  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+/// Sums eight floats, `step` apart, as a tree: at most three roundings deep.
+inline float sum_of_eight(const float* v, int step) {
+  const auto pair = [v, step](int i) { return v[i * step] + v[(i + 1) * step]; };
+  return (pair(0) + pair(2)) + (pair(4) + pair(6));
 }
 
 /// Adds the upper half of `lanes` to the lower until one is left, from `distance` on.

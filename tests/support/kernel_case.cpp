@@ -195,7 +195,9 @@ std::optional<std::string> difference(const KernelCase& c, const Inputs& inputs,
 }
 
 void expect_same_bits(const KernelCase& c, const Inputs& inputs) {
-  const auto expected = run(c, inputs, Isa::portable, GuardedBuffer::Guard::after);
+  // Not against a page at the end: qemu 7.2 reads 16 bytes for a scalar FMA's operand of 4, which a compiler
+  // may put in memory. (The emitted code has none.)
+  const auto expected = run(c, inputs, Isa::portable, GuardedBuffer::Guard::before);
   for (const Isa isa : emitted_isas()) {
     for (const auto guard : {GuardedBuffer::Guard::before, GuardedBuffer::Guard::after}) {
       const auto found = difference(c, inputs, expected, run(c, inputs, isa, guard));
