@@ -16,11 +16,6 @@ std::string_view name_of(const Plan& plan, std::size_t tensor) {
   refuse(name_of(plan, tensor), " is null, expected a buffer of ", plan.elements, " elements");
 }
 
-[[noreturn]] void refuse_not_in_place(const Buffers& buffers) {
-  refuse("diff_src is ", buffers.diff_src, ", expected null or diff_dst (", buffers.diff_dst,
-         "), because in_place is true");
-}
-
 std::int64_t address(const std::byte* pointer) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
 }
@@ -60,11 +55,15 @@ std::string_view activation_name(const Plan& plan) {
   return is_src ? "src" : "dst";
 }
 
+void check_in_place(const Plan& plan, const Buffers& buffers) {
+  if (plan.spec.in_place && buffers.diff_src != nullptr && buffers.diff_src != buffers.diff_dst) {
+    refuse("diff_src is ", buffers.diff_src, ", expected null or diff_dst (", buffers.diff_dst,
+           "), because in_place is true");
+  }
+}
+
 Pointers checked_pointers(const Plan& plan, const Buffers& buffers) {
   const bool in_place = plan.spec.in_place;
-  if (in_place && buffers.diff_src != nullptr && buffers.diff_src != buffers.diff_dst) {
-    refuse_not_in_place(buffers);
-  }
   // Inputs are only read, but for diff_dst in place.
   Pointers pointers = {
       static_cast<std::byte*>(const_cast<void*>(buffers.activation)),

@@ -14,9 +14,13 @@ struct Buffers {
   void* diff_src = nullptr;
 };
 
-/// Checks the buffers of a call with elements to do, and returns where the loops start. Throws `Error`
-/// (invalid_argument) for a null pointer, a diff_src that in place is not diff_dst, and one that shares
-/// elements with an input in another way than exactly.
+/// In place, diff_src is null or diff_dst, with elements to do or without; throws `Error`
+/// (invalid_argument) for another.
+void check_in_place(const Plan& plan, const Buffers& buffers);
+
+/// Checks the buffers of a call with elements to do, `check_in_place` being done, and returns where the
+/// loops start. Throws `Error` (invalid_argument) for a null pointer and for a diff_src that shares elements
+/// with an input in another way than exactly.
 [[nodiscard]] Pointers checked_pointers(const Plan& plan, const Buffers& buffers);
 
 /// "src" or "dst".

@@ -38,6 +38,7 @@ void KernelState::load(KernelCache& cache) {
 }
 
 void KernelState::run(const Buffers& buffers, Executor& executor) const {
+  check_in_place(plan_, buffers);
   if (plan_.elements == 0) {
     return;
   }

@@ -79,6 +79,12 @@ TEST(ExecuteBuffers, RefusesAnotherDiffSrcInPlace) {
       refusal([&] { kernel.run({.src = b.at(0), .diff_dst = b.at(8), .diff_src = b.at(16)}); });
   EXPECT_TRUE(contains(message, "diff_src is 0x")) << message;
   EXPECT_TRUE(contains(message, "expected null or diff_dst (0x")) << message;
+  // Without elements too: the pointers say that the caller means something else.
+  const std::string without_elements = refusal([&] {
+    elu({f32, {0}}, true).run({.diff_dst = b.at(8), .diff_src = b.at(16)});
+  });
+  EXPECT_TRUE(contains(without_elements, "expected null or diff_dst (0x")) << without_elements;
+  elu({f32, {0}}, true).run({.diff_dst = b.at(8), .diff_src = b.at(8)});
   std::array<float, 8> memory = {-1, 1, -1, 1, 3, 3, 3, 3};
   kernel.run({.src = memory.data(), .diff_dst = memory.data() + 4, .diff_src = memory.data() + 4});
   EXPECT_EQ(memory[5], 3);
