@@ -9,27 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/executors.hpp"
 #include "tests/support/kernel_case.hpp"
 
 namespace gradjit::test {
 namespace {
-
-/// Says that it has many threads and runs the tasks one by one, backwards: the cut is what matters.
-class CountedExecutor : public Executor {
- public:
-  explicit CountedExecutor(int threads) : threads_(threads) {}
-  [[nodiscard]] int concurrency() const override { return threads_; }
-  void parallel_for(std::size_t tasks, void (*task)(void*, std::size_t), void* context) override {
-    for (std::size_t i = tasks; i-- > 0;) {
-      task(context, i);
-    }
-    most_tasks = std::max(most_tasks, tasks);
-  }
-  std::size_t most_tasks = 0;
-
- private:
-  int threads_;
-};
 
 const std::vector<Dims>& large_shapes() {
   static const std::vector<Dims> shapes{{70000, 10},    {400, 1000},  {3, 200000},
@@ -52,12 +36,12 @@ TEST(Reproducibility, ThreadsDoNotMatter) {
     const std::int64_t axis = 1;
     KernelCase c{.is_elu = false, .dims = dims, .axis = axis, .special_one_in = 0};
     const Inputs inputs = random_inputs(c, random);
-    CountedExecutor one(1);
+    ClaimedThreads one(1);
     const auto expected = run_log_softmax(dims, axis, inputs, one);
     for (const int threads : {2, 3, 7, 64}) {
-      CountedExecutor executor(threads);
+      ClaimedThreads executor(threads);
       const auto actual = run_log_softmax(dims, axis, inputs, executor);
-      EXPECT_GT(executor.most_tasks, 1U) << text_of(c);
+      EXPECT_GT(executor.most_tasks(), 1U) << text_of(c);
       EXPECT_EQ(std::memcmp(expected.data(), actual.data(), 4 * actual.size()), 0)
           << text_of(c) << " with " << threads << " threads";
     }

@@ -1,7 +1,6 @@
 // Sums that break naive code. The expected values are worked out in long double.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -10,24 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "src/portable/element.hpp"
 #include "tests/support/kernel_case.hpp"
 
 namespace gradjit::test {
 namespace {
-
-float decode(DataType dtype, std::uint32_t bits) {
-  const auto half = static_cast<std::uint16_t>(bits);
-  switch (dtype) {
-    case DataType::f32:
-      return std::bit_cast<float>(bits);
-    case DataType::bf16:
-      return detail::portable::bf16_to_f32(half);
-    case DataType::f16:
-      return detail::portable::f16_to_f32(half);
-  }
-  return 0;
-}
 
 /// Half an ulp of the type at `value`; 0 for f32.
 double half_ulp(DataType dtype, double value) {

@@ -1,10 +1,6 @@
 #include "tests/support/kernel_case.hpp"
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -13,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "src/cpu/probe.hpp"
-#include "src/portable/element.hpp"
 
 namespace gradjit::test {
 
@@ -47,26 +42,6 @@ class Tensor {
   std::size_t size_;
   GuardedBuffer buffer_;
 };
-
-float special_value(std::mt19937& random) {
-  constexpr std::array values{0.0F,
-                              -0.0F,
-                              1e-40F,
-                              -1e-40F,
-                              std::numeric_limits<float>::min(),
-                              -86.0F,
-                              -88.0F,
-                              -95.0F,
-                              -104.0F,
-                              -1000.0F,
-                              -3e38F,
-                              -65504.F,
-                              1e-5F,
-                              -1e-5F,
-                              std::numeric_limits<float>::infinity(),
-                              -std::numeric_limits<float>::infinity()};
-  return values.at(random() % values.size());
-}
 
 }  // namespace
 
@@ -104,49 +79,11 @@ std::vector<Isa> emitted_isas() {
   return isas;
 }
 
-std::uint32_t encode(DataType dtype, float value) {
-  switch (dtype) {
-    case DataType::f32:
-      return std::bit_cast<std::uint32_t>(value);
-    case DataType::bf16: {
-      // A subnormal input is kept, unlike a result.
-      const auto bits = std::bit_cast<std::uint32_t>(value);
-      return (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
-    }
-    case DataType::f16:
-      return detail::portable::f32_to_f16(value);
-  }
-  return 0;
-}
-
-bool is_nan(DataType dtype, std::uint32_t bits) {
-  switch (dtype) {
-    case DataType::f32:
-      return (bits & 0x7FFFFFFFU) > 0x7F800000U;
-    case DataType::bf16:
-      return (bits & 0x7FFFU) > 0x7F80U;
-    case DataType::f16:
-      return (bits & 0x7FFFU) > 0x7C00U;
-  }
-  return false;
-}
-
 Inputs random_inputs(const KernelCase& c, std::mt19937& random) {
-  std::normal_distribution<float> normal(0, 2);
-  const auto value = [&](bool negative) {
-    if (c.special_one_in > 0 && random() % static_cast<unsigned>(c.special_one_in) == 0) {
-      // Half of the special ones are any bits at all.
-      return random() % 2 == 0 ? static_cast<std::uint32_t>(random())
-                               : encode(c.dtype, special_value(random));
-    }
-    const float x = normal(random);
-    return encode(c.dtype, negative ? -std::abs(x) : x);
-  };
-  const std::uint32_t used = c.dtype == DataType::f32 ? 0xFFFFFFFFU : 0xFFFFU;
   Inputs inputs;
   for (std::size_t i = 0; i < elements_of(c); ++i) {
-    inputs.activation.push_back(value(!c.is_elu) & used);
-    inputs.diff_dst.push_back(value(false) & used);
+    inputs.activation.push_back(random_element(c.dtype, random, c.special_one_in, !c.is_elu));
+    inputs.diff_dst.push_back(random_element(c.dtype, random, c.special_one_in, false));
   }
   return inputs;
 }

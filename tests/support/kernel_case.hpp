@@ -8,6 +8,7 @@
 
 #include <gradjit/gradjit.hpp>
 
+#include "tests/support/element_bits.hpp"
 #include "tests/support/guarded_buffer.hpp"
 
 namespace gradjit::test {
@@ -23,7 +24,7 @@ struct KernelCase {
   bool use_dst = false;
   // LogSoftmaxBackward's:
   std::int64_t axis = -1;
-  /// One value in so many is special: an infinity, a NaN, a zero, a subnormal, an exp out of range.
+  /// One value in so many is special; see `random_element`.
   int special_one_in = 20;
 };
 
@@ -33,10 +34,6 @@ struct KernelCase {
 [[nodiscard]] KernelFactory& factory_of(Isa isa);
 /// The instruction sets above portable that this CPU has.
 [[nodiscard]] std::vector<Isa> emitted_isas();
-
-/// The bytes of a value of `dtype` nearest to `value` (for values that are no NaN).
-[[nodiscard]] std::uint32_t encode(DataType dtype, float value);
-[[nodiscard]] bool is_nan(DataType dtype, std::uint32_t bits);
 
 /// Inputs of a case: as many elements each as its dims say.
 struct Inputs {

@@ -8,6 +8,8 @@
 
 #include <gradjit/gradjit.hpp>
 
+#include "tests/support/executors.hpp"
+
 namespace gradjit {
 namespace {
 
@@ -191,26 +193,9 @@ TEST(ExecuteBuffers, OneKernelServesAllShapesOfElu) {
   EXPECT_EQ(counted.stats().emissions, 2U);
 }
 
-/// Counts, and does the work.
-class CountingExecutor final : public Executor {
- public:
-  [[nodiscard]] int concurrency() const override { return 4; }
-  void parallel_for(std::size_t tasks, void (*task)(void* context, std::size_t index),
-                    void* context) override {
-    ++calls_;
-    for (std::size_t i = 0; i < tasks; ++i) {
-      task(context, i);
-    }
-  }
-  [[nodiscard]] int calls() const { return calls_; }
-
- private:
-  int calls_ = 0;
-};
-
 TEST(ExecuteBuffers, SmallWorkStaysOnTheCallingThread) {
-  CountingExecutor used;
-  CountingExecutor unused;
+  test::ClaimedThreads used(4);
+  test::ClaimedThreads unused(4);
   KernelFactory with_executor({.max_isa = Isa::portable, .executor = unused});
   for (const std::int64_t size : {1000, 100'000}) {
     std::vector<float> x(static_cast<std::size_t>(size), 1.0F);

@@ -6,31 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "jit/kernel_spec.hpp"
+#include "tests/support/executors.hpp"
 #include "tests/support/strided_case.hpp"
 
 namespace gradjit::test {
 namespace {
-
-/// Claims to have threads, and runs tasks backwards.
-class BackwardExecutor final : public Executor {
- public:
-  explicit BackwardExecutor(int concurrency) : concurrency_(concurrency) {}
-
-  [[nodiscard]] int concurrency() const override { return concurrency_; }
-  void parallel_for(std::size_t tasks, void (*task)(void* context, std::size_t index),
-                    void* context) override {
-    for (std::size_t i = tasks; i-- > 0;) {
-      task(context, i);
-    }
-    tasks_ += tasks;
-  }
-
-  [[nodiscard]] std::size_t tasks() const { return tasks_; }
-
- private:
-  int concurrency_;
-  std::size_t tasks_ = 0;
-};
 
 void expect_no_difference(const StridedCase& c, Executor& executor) {
   static const Factories factories = all_factories();
@@ -60,7 +40,7 @@ TEST(KernelRun, RandomCasesGiveTheBitsOfOneColumnAtATime) {
 
 TEST(KernelRun, TheCutDoesNotChangeBits) {
   std::mt19937 random(2);
-  BackwardExecutor executors[] = {BackwardExecutor(2), BackwardExecutor(3), BackwardExecutor(64)};
+  ClaimedThreads executors[] = {ClaimedThreads(2), ClaimedThreads(3), ClaimedThreads(64)};
   for (int i = 0; i < 150; ++i) {
     const StridedCase c = random_case(random, 150000);
     expect_no_difference(c, executors[i % 3]);
@@ -68,8 +48,8 @@ TEST(KernelRun, TheCutDoesNotChangeBits) {
       return;
     }
   }
-  for (const BackwardExecutor& executor : executors) {
-    EXPECT_GT(executor.tasks(), 0U);
+  for (const ClaimedThreads& executor : executors) {
+    EXPECT_GT(executor.calls(), 0);
   }
 }
 
@@ -96,7 +76,7 @@ TEST(KernelRun, ThreadsDoNotDisturbOneAnother) {
 }
 
 TEST(KernelRun, LongAxesAreSummedInSegments) {
-  BackwardExecutor executor(5);
+  ClaimedThreads executor(5);
   const std::int64_t segment = jit::segment_length;
   for (const Dims& dims : {Dims{segment}, Dims{2, segment + 1}, Dims{2 * segment}, Dims{3 * segment + 77},
                            Dims{segment + 9, 3}, Dims{2 * segment, 2}, Dims{segment + 1, 17}}) {
@@ -115,7 +95,7 @@ TEST(KernelRun, LongAxesAreSummedInSegments) {
 }
 
 TEST(KernelRun, FrameworkLayoutsWork) {
-  BackwardExecutor executor(4);
+  ClaimedThreads executor(4);
   const Dims dims = {3, 21, 14, 30};
   const Dims channels_last = {21 * 14 * 30, 1, 21 * 30, 21};
   for (const bool is_elu : {true, false}) {
