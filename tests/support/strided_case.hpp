@@ -12,15 +12,19 @@
 
 namespace gradjit::test {
 
-/// How the result's memory relates to the inputs'.
-enum class Sharing {
+/// How the tensors' memory is related.
+enum class Sharing : std::uint8_t {
   none,
   in_place,       ///< in_place = true.
   on_diff_dst,    ///< diff_src is exactly diff_dst, but in_place = false.
   on_activation,  ///< diff_src is exactly src or dst.
   same_inputs,    ///< src or dst is exactly diff_dst.
-  interleaved,    ///< diff_src takes every other element of the buffer that src or dst is in.
+  all,            ///< All three are one, in_place = false.
+  all_in_place,   ///< All three are one, in_place = true.
+  interleaved,  ///< src or dst and diff_src are parts of one buffer: halves of a matrix, every other row, …
 };
+inline constexpr std::array<std::string_view, 8> sharing_names = {
+    "none", "in_place", "on_diff_dst", "on_activation", "same_inputs", "all", "all_in_place", "interleaved"};
 
 /// One call of an operation on tensors of any form. Tensors are in the order src or dst, diff_dst, diff_src.
 struct StridedCase {
@@ -32,26 +36,62 @@ struct StridedCase {
   float alpha = 1;
   bool use_dst = false;
   Sharing sharing = Sharing::none;
-  std::size_t misalignment = 0;  ///< Bytes by which buffers are off the alignment of their elements.
-  std::uint32_t seed = 0;        ///< For the values.
+  std::int64_t distance = 0;  ///< Interleaved: in elements, from src or dst to diff_src.
+  /// Bytes by which each buffer is off the alignment of its elements.
+  std::array<std::size_t, 3> misalignment = {};
+  std::uint32_t seed = 0;   ///< For the values, and for what lies between elements.
+  int special_one_in = 40;  ///< See `random_element`.
+  /// The bits of the inputs, row-major, in place of random ones.
+  std::array<std::vector<std::uint32_t>, 2> values;
+  // What `failure_of` runs it with:
+  Isa isa = Isa::portable;
+  int threads = 1;  ///< That the executor claims to have.
 };
 
-/// Everything at random, with at most about `elements` elements.
-[[nodiscard]] StridedCase random_case(std::mt19937& random, std::int64_t elements);
+/// Everything at random, with at most about `elements` elements, on one of `isas`.
+[[nodiscard]] StridedCase random_case(std::mt19937& random, std::int64_t elements,
+                                      const std::vector<Isa>& isas = {Isa::portable});
 
 /// Dense row-major strides.
 [[nodiscard]] Dims dense_strides(const Dims& dims);
 
+/// Gives tensors that share memory in full the strides of the one that counts.
+void share_strides(StridedCase& c);
+
+/// The product of the dims.
+[[nodiscard]] std::int64_t elements_of(const StridedCase& c);
+
+/// The axis in [0, rank), 0 for rank 0.
+[[nodiscard]] std::size_t axis_of(const StridedCase& c);
+
+/// The inputs' values, row-major: the case's own, or those that its seed makes.
+[[nodiscard]] std::array<std::vector<std::uint32_t>, 2> values_of(const StridedCase& c);
+
+/// A case as one line of text without quotes, and back. `case_from` throws std::runtime_error for text that
+/// is none.
 [[nodiscard]] std::string text_of(const StridedCase& c);
+[[nodiscard]] StridedCase case_from(const std::string& text);
 
 using Factories = std::vector<std::unique_ptr<KernelFactory>>;
 
-/// One for each instruction set that this CPU has.
+/// The instruction sets that this CPU has.
+[[nodiscard]] std::vector<Isa> all_isas();
+/// One factory for each of them.
 [[nodiscard]] Factories all_factories();
 
-/// Makes the kernel with each factory in turn, fills buffers, runs, and compares every byte of them with
-/// what the portable kernels give one row or column at a time (NaNs count as one). Returns what differs,
-/// nothing if all is well.
+/// Makes the kernel with each factory in turn, fills buffers that stand against inaccessible pages, runs, and
+/// compares every byte of them with what the portable kernels give one row or column at a time (NaNs count
+/// as one); that in turn has to be within the bounds of `check_bounds`. Returns what is wrong, nothing if
+/// all is well.
 [[nodiscard]] std::string difference(const StridedCase& c, const Factories& factories, Executor& executor);
+
+/// `difference` on the case's own instruction set and threads.
+[[nodiscard]] std::string failure_of(const StridedCase& c);
+
+/// Judges results, row-major, by a plain loop over indices in double (sums in long double): they have to
+/// lie within the bounds that the library promises. Returns the first that doesn't, nothing if all do.
+[[nodiscard]] std::string check_bounds(const StridedCase& c,
+                                       const std::array<std::vector<std::uint32_t>, 2>& inputs,
+                                       const std::vector<std::uint32_t>& results);
 
 }  // namespace gradjit::test

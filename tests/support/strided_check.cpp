@@ -1,101 +1,21 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 #include "jit/kernel_spec.hpp"
-#include "src/cpu/probe.hpp"
-#include "src/portable/element.hpp"
 #include "src/portable/portable.hpp"
+#include "tests/support/element_bits.hpp"
+#include "tests/support/executors.hpp"
+#include "tests/support/kernel_case.hpp"
 #include "tests/support/strided_case.hpp"
+#include "tests/support/strided_memory.hpp"
 
 namespace gradjit::test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-std::int64_t elements_of(const StridedCase& c) {
-  std::int64_t elements = 1;
-  for (const std::int64_t size : c.dims) {
-    elements *= size;
-  }
-  return elements;
-}
-
-/// A buffer that just holds a tensor (and another between its elements, if so), and where its element
-/// (0, …) lies.
-struct Buffer {
-  Bytes bytes;
-  std::size_t first = 0;
-};
-
-Buffer buffer_for(const StridedCase& c, const Dims& strides) {
-  const auto size = static_cast<std::int64_t>(size_of(c.dtype));
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  for (std::size_t i = 0; i < c.dims.size(); ++i) {
-    (strides[i] < 0 ? low : high) += strides[i] * (c.dims[i] - 1);
-  }
-  const auto first = static_cast<std::size_t>(-low * size) + c.misalignment;
-  const std::int64_t after = high + (c.sharing == Sharing::interleaved ? 2 : 1);
-  return {Bytes(first + static_cast<std::size_t>(after * size)), first};
-}
-
-/// Mostly numbers that training sees, with some of everything else.
-float random_value(std::mt19937& random) {
-  switch (random() % 40) {
-    case 0:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-    case 1:
-      return std::array{0.0F, -0.0F, 1e-40F, -1e-40F, 3e38F, -3e38F, 88.0F, -104.0F}[random() % 8];
-    default:
-      return static_cast<float>(static_cast<std::int32_t>(random())) * 0x1.8p-30F - 1;
-  }
-}
-
-void store(DataType dtype, std::byte* to, float value) {
-  using namespace detail::portable;
-  switch (dtype) {
-    case DataType::f32:
-      return Element<DataType::f32>::store(to, value);
-    case DataType::bf16:
-      return Element<DataType::bf16>::store(to, value);
-    case DataType::f16:
-      return Element<DataType::f16>::store(to, value);
-  }
-}
-
-float load(DataType dtype, const std::byte* from) {
-  using namespace detail::portable;
-  switch (dtype) {
-    case DataType::f32:
-      return Element<DataType::f32>::load(from);
-    case DataType::bf16:
-      return Element<DataType::bf16>::load(from);
-    default:
-      return Element<DataType::f16>::load(from);
-  }
-}
-
-/// Where element number `index`, in row-major order, lies in bytes.
-std::int64_t place(const StridedCase& c, const Dims& strides, std::int64_t index) {
-  std::int64_t offset = 0;
-  for (std::size_t i = c.dims.size(); i-- > 0;) {
-    offset += index % c.dims[i] * strides[i];
-    index /= c.dims[i];
-  }
-  return offset * static_cast<std::int64_t>(size_of(c.dtype));
-}
-
-/// The tensor's elements in row-major order.
-Bytes dense_copy(const StridedCase& c, const std::byte* tensor, const Dims& strides) {
-  const std::size_t size = size_of(c.dtype);
-  Bytes dense(static_cast<std::size_t>(elements_of(c)) * size);
-  for (std::size_t i = 0; i < dense.size() / size; ++i) {
-    std::memcpy(&dense[i * size], tensor + place(c, strides, static_cast<std::int64_t>(i)), size);
-  }
-  return dense;
-}
 
 jit::KernelSpec base_spec(const StridedCase& c) {
   jit::KernelSpec spec;
@@ -142,92 +62,55 @@ void run_line(jit::KernelSpec spec, bool is_innermost, Bytes& activation, Bytes&
   run_parts(jit::Stage::update, [] {});
 }
 
-/// The result in row-major order.
-Bytes expected_result(const StridedCase& c, const Bytes& activation, const Bytes& diff_dst) {
-  Bytes result(activation.size());
+/// The elements of EluBackward, in order.
+void run_elements(const StridedCase& c, std::array<Bytes, 3>& line) {
+  detail::portable::run(base_spec(c),
+                        {.activation = line[0].data(),
+                         .diff_dst = line[1].data(),
+                         .diff_src = line[2].data(),
+                         .outer = 1,
+                         .inner = static_cast<std::int64_t>(line[0].size() / size_of(c.dtype))});
+}
+
+/// The result in row-major order, from bits to bits.
+std::vector<std::uint32_t> expected_result(const StridedCase& c, const std::vector<std::uint32_t>& activation,
+                                           const std::vector<std::uint32_t>& diff_dst) {
   const std::size_t size = size_of(c.dtype);
-  if (c.is_elu) {
-    detail::portable::run(base_spec(c), {.activation = activation.data(),
-                                         .diff_dst = diff_dst.data(),
-                                         .diff_src = result.data(),
-                                         .outer = 1,
-                                         .inner = static_cast<std::int64_t>(activation.size() / size)});
-    return result;
-  }
-  const auto axis =
-      static_cast<std::size_t>(c.axis < 0 ? c.axis + std::max<std::int64_t>(1, std::ssize(c.dims)) : c.axis);
-  const auto length = c.dims.empty() ? 1 : static_cast<std::size_t>(c.dims[axis]);
+  const std::size_t axis = axis_of(c);
+  const auto length = static_cast<std::size_t>(c.is_elu ? elements_of(c) : c.dims.empty() ? 1 : c.dims[axis]);
   std::size_t inner = 1;
-  for (std::size_t i = axis + 1; i < c.dims.size(); ++i) {
+  for (std::size_t i = axis + 1; i < c.dims.size() && !c.is_elu; ++i) {
     inner *= static_cast<std::size_t>(c.dims[i]);
   }
+  std::vector<std::uint32_t> result(activation.size());
   std::array<Bytes, 3> line;
   line.fill(Bytes(length * size));
-  for (std::size_t first = 0; first < activation.size() / size; ++first) {
+  for (std::size_t first = 0; first < activation.size(); ++first) {
     if (first / inner % length != 0) {
       continue;
     }
     for (std::size_t i = 0; i < length; ++i) {
-      std::memcpy(&line[0][i * size], &activation[(first + i * inner) * size], size);
-      std::memcpy(&line[1][i * size], &diff_dst[(first + i * inner) * size], size);
+      std::memcpy(&line[0][i * size], &activation[first + i * inner], size);
+      std::memcpy(&line[1][i * size], &diff_dst[first + i * inner], size);
     }
-    run_line(base_spec(c), inner == 1, line[0], line[1], line[2]);
+    if (c.is_elu) {
+      run_elements(c, line);
+    } else {
+      run_line(base_spec(c), inner == 1, line[0], line[1], line[2]);
+    }
     for (std::size_t i = 0; i < length; ++i) {
-      std::memcpy(&result[(first + i * inner) * size], &line[2][i * size], size);
+      std::memcpy(&result[first + i * inner], &line[2][i * size], size);
     }
   }
   return result;
 }
 
-/// The buffers of one case, filled. Where tensors share memory, not all are used.
-class Memory {
- public:
-  explicit Memory(const StridedCase& c) : sharing_(c.sharing), element_size_(size_of(c.dtype)) {
-    std::mt19937 random(c.seed);
-    for (std::size_t tensor = 0; tensor < 3; ++tensor) {
-      buffers_[tensor] = buffer_for(c, c.strides[tensor]);
-      Bytes& bytes = buffers_[tensor].bytes;
-      for (std::size_t i = c.misalignment; i + element_size_ <= bytes.size(); i += element_size_) {
-        store(c.dtype, &bytes[i], random_value(random));
-      }
-    }
-  }
-
-  /// Where the tensor's element (0, …) is.
-  [[nodiscard]] std::byte* at(std::size_t tensor) {
-    Buffer& buffer = buffers_[buffer_of(tensor)];
-    const bool is_second = tensor == 2 && sharing_ == Sharing::interleaved;
-    return buffer.bytes.data() + buffer.first + (is_second ? element_size_ : 0);
-  }
-
-  [[nodiscard]] const Bytes& bytes(std::size_t buffer) const { return buffers_[buffer].bytes; }
-
- private:
-  [[nodiscard]] std::size_t buffer_of(std::size_t tensor) const {
-    switch (sharing_) {
-      case Sharing::in_place:
-      case Sharing::on_diff_dst:
-        return tensor == 2 ? 1 : tensor;
-      case Sharing::on_activation:
-      case Sharing::interleaved:
-        return tensor == 2 ? 0 : tensor;
-      case Sharing::same_inputs:
-        return tensor == 0 ? 1 : tensor;
-      default:
-        return tensor;
-    }
-  }
-
-  Sharing sharing_;
-  std::size_t element_size_;
-  std::array<Buffer, 3> buffers_;
-};
-
-void run(const StridedCase& c, Memory& memory, KernelFactory& factory, Executor& executor) {
+void run(const StridedCase& c, const StridedMemory& memory, KernelFactory& factory, Executor& executor) {
   const auto desc = [&](std::size_t tensor) { return TensorDesc(c.dtype, c.dims, c.strides[tensor]); };
-  const bool in_place = c.sharing == Sharing::in_place;
+  const bool in_place = c.sharing == Sharing::in_place || c.sharing == Sharing::all_in_place;
   const auto diff_src_desc = in_place ? std::nullopt : std::optional(desc(2));
-  void* diff_src = in_place ? nullptr : memory.at(2);
+  // In place, diff_src is null or diff_dst.
+  void* diff_src = in_place && c.seed % 4 < 2 ? nullptr : memory.at(2);
   if (c.is_elu) {
     EluBackwardTensors tensors{.diff_dst = desc(1), .diff_src = diff_src_desc};
     EluBackwardArgs args{.diff_dst = memory.at(1), .diff_src = diff_src};
@@ -243,26 +126,23 @@ void run(const StridedCase& c, Memory& memory, KernelFactory& factory, Executor&
   }
 }
 
-/// The first byte that differs. Where both have a NaN, `expected` takes over the other's.
-std::string difference_of(const StridedCase& c, Memory& memory, Memory& expected) {
-  const std::size_t size = size_of(c.dtype);
-  for (std::int64_t i = 0; i < elements_of(c); ++i) {
-    const std::int64_t offset = place(c, c.strides[2], i);
-    if (std::memcmp(memory.at(2) + offset, expected.at(2) + offset, size) == 0) {
-      continue;
-    }
-    const float got = load(c.dtype, memory.at(2) + offset);
-    const float wanted = load(c.dtype, expected.at(2) + offset);
-    if (got == got || wanted == wanted) {
+/// What differs between `memory`, that a kernel worked on, and `expected`. Where both have a NaN, `memory`
+/// takes over the other's.
+std::string difference_of(const StridedCase& c, StridedMemory& memory, const StridedMemory& expected) {
+  const std::vector<std::uint32_t> wanted = expected.elements(2);
+  const std::vector<std::uint32_t> got = memory.elements(2);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (got[i] != wanted[i] && !(is_nan(c.dtype, got[i]) && is_nan(c.dtype, wanted[i]))) {
       std::ostringstream text;
-      text << "element " << i << " is " << got << ", expected " << wanted;
+      text << "element " << i << " is " << decode(c.dtype, got[i]) << ", the portable kernel's is "
+           << decode(c.dtype, wanted[i]) << std::hex << " (bits " << got[i] << " and " << wanted[i] << ")";
       return text.str();
     }
-    std::memcpy(expected.at(2) + offset, memory.at(2) + offset, size);
   }
-  for (std::size_t tensor = 0; tensor < 3; ++tensor) {
-    if (memory.bytes(tensor) != expected.bytes(tensor)) {
-      return "bytes outside the result have changed in buffer " + std::to_string(tensor);
+  memory.set_elements(2, wanted);
+  for (std::size_t buffer = 0; buffer < 3; ++buffer) {
+    if (!std::ranges::equal(memory.bytes(buffer), expected.bytes(buffer))) {
+      return "bytes outside the result have changed in buffer " + std::to_string(buffer);
     }
   }
   return "";
@@ -270,36 +150,47 @@ std::string difference_of(const StridedCase& c, Memory& memory, Memory& expected
 
 }  // namespace
 
+std::vector<Isa> all_isas() {
+  std::vector<Isa> isas = emitted_isas();
+  isas.insert(isas.begin(), Isa::portable);
+  return isas;
+}
+
 Factories all_factories() {
   Factories factories;
-  for (const Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_bf16}) {
-    if (isa <= detail::effective_isa(std::nullopt)) {
-      factories.push_back(std::make_unique<KernelFactory>(FactoryOptions{.max_isa = isa}));
-    }
+  for (const Isa isa : all_isas()) {
+    factories.push_back(std::make_unique<KernelFactory>(FactoryOptions{.max_isa = isa}));
   }
   return factories;
 }
 
 std::string difference(const StridedCase& c, const Factories& factories, Executor& executor) {
-  Memory initial(c);
-  const Bytes result = expected_result(c, dense_copy(c, initial.at(0), c.strides[0]),
-                                       dense_copy(c, initial.at(1), c.strides[1]));
+  const StridedMemory initial(c);
+  // As they are in memory, where one value may be several elements.
+  const std::array inputs = {initial.elements(0), initial.elements(1)};
+  const std::vector<std::uint32_t> result = expected_result(c, inputs[0], inputs[1]);
   // All bytes as they must be: the result put in its place by hand.
-  const std::size_t size = size_of(c.dtype);
-  Memory expected = initial;
-  for (std::size_t i = 0; i < result.size() / size; ++i) {
-    std::memcpy(expected.at(2) + place(c, c.strides[2], static_cast<std::int64_t>(i)), &result[i * size],
-                size);
-  }
+  StridedMemory expected = initial;
+  expected.set_elements(2, result);
   for (const auto& factory : factories) {
-    Memory memory = initial;
+    StridedMemory memory = initial;
     run(c, memory, *factory, executor);
     const std::string found = difference_of(c, memory, expected);
     if (!found.empty()) {
       return std::string(name_of(factory->isa())) + ": " + found;
     }
   }
-  return "";
+  return check_bounds(c, inputs, result);
+}
+
+std::string failure_of(const StridedCase& c) {
+  static std::map<Isa, Factories> factories;
+  Factories& own = factories[c.isa];
+  if (own.empty()) {
+    own.push_back(std::make_unique<KernelFactory>(FactoryOptions{.max_isa = c.isa}));
+  }
+  ClaimedThreads executor(c.threads);
+  return difference(c, own, executor);
 }
 
 }  // namespace gradjit::test
