@@ -1,6 +1,7 @@
-// Every count of elements from 0 to 67, small enough to be run under emulators and valgrind too: four full AVX2
-// vectors and each partial one, along each position of the axis.
+// Every count of elements from 0 to 67, small enough to be run under emulators and valgrind too: four full
+// AVX2 vectors and each partial one, along each position of the axis.
 
+#include <cstdlib>
 #include <random>
 #include <string>
 #include <tuple>
@@ -71,6 +72,15 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, EveryCount,
                            return std::string(name_of(std::get<0>(test.param))) +
                                   (std::get<1>(test.param) ? "_in_place" : "");
                          });
+
+/// Under an emulator the tests above are worth nothing if the probe does not find what the emulator offers.
+TEST(EveryCountCoverage, TheProbeFindsTheExpectedIsa) {
+  const char* expected = std::getenv("GRADJIT_TEST_EXPECTED_ISA");
+  if (expected == nullptr) {
+    GTEST_SKIP() << "GRADJIT_TEST_EXPECTED_ISA is not set: it is under emulators";
+  }
+  EXPECT_EQ(name_of(KernelFactory().isa()), expected);
+}
 
 }  // namespace
 }  // namespace gradjit::test

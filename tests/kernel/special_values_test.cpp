@@ -144,30 +144,36 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, SpecialValues,
                          testing::Values(DataType::f32, DataType::bf16, DataType::f16),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
-/// What AVX512_BF16's instructions do at the border of what becomes zero, on every path.
+/// What AVX512_BF16's instructions do at the border of what becomes zero, on every path. diff_src is
+/// (dst + alpha) * diff_dst in f32, then rounded.
 TEST(Bf16Border, ResultsBelowTheSmallestNormalBecomeZeros) {
-  // alpha = 1 from dst: diff_src = (dst + 1) * g; dst chosen so that the factor is exact.
   struct Border {
-    float factor;
-    float g;
+    float alpha;
+    float dst;
+    float diff_dst;
     std::uint32_t expected;
   };
   const Border borders[] = {
-      {1.0F, 0x1p-126F, 0x0080},            // the smallest normal stays
-      {0.5F, 0x1p-126F, 0x0000},            // half of it is flushed
-      {0.5F, -0x1p-126F, 0x8000},           // with its sign
-      {0.9921875F, 0x1p-126F, 0},           // 127/128 of it, a bf16 subnormal, too
-      {0.99609375F, 0x1p-126F, 0},          // 255/256 would round up to the smallest normal: flushed before
-      {0.99609375F, 0x1.02p-126F, 0x0080},  // above it after the multiplication: rounds, stays
-      {0.5F, 0x1p-125F, 0x0080},
+      {1.0F, -0.0F, 0x1p-126F, 0x0080},             // the smallest normal stays
+      {1.0F, -0.5F, 0x1p-126F, 0x0000},             // half of it is flushed
+      {1.0F, -0.5F, -0x1p-126F, 0x8000},            // with its sign
+      {1.0F, -0x1p-7F, 0x1p-126F, 0x0000},          // 127/128 of it, a bf16 subnormal, too
+      {1.0F, -0x1p-8F, 0x1p-126F, 0x0000},          // 255/256 would round up to it: flushed before
+      {1.0F, -0x1p-8F, 0x1.02p-126F, 0x0080},       // above it after the multiplication: rounds, stays
+      {0x1.fffffcp-1F, -0.0F, 0x1p-126F, 0x0000},   // the largest f32 below it
+      {0x1.fffffcp-1F, -0.0F, -0x1p-126F, 0x8000},  //
+      {0x1.fffffep-1F, -0.0F, 0x1p-126F, 0x0080},   // f32's own rounding makes it the smallest normal
+      {0x1.000002p+0F, -0.0F, 0x1p-126F, 0x0080},   // the f32 next above it
+      {1.0F, -0.5F, 0x1p-125F, 0x0080},
   };
   for (const Border& border : borders) {
-    KernelCase c{.is_elu = true, .dtype = DataType::bf16, .dims = {37}, .alpha = 1.0F, .use_dst = true};
-    Inputs inputs{std::vector(37, encode(DataType::bf16, border.factor - 1.0F)),
-                  std::vector(37, encode(DataType::bf16, border.g))};
+    KernelCase c{
+        .is_elu = true, .dtype = DataType::bf16, .dims = {37}, .alpha = border.alpha, .use_dst = true};
+    Inputs inputs{std::vector(37, encode(DataType::bf16, border.dst)),
+                  std::vector(37, encode(DataType::bf16, border.diff_dst))};
     expect_same_bits(c, inputs);
     EXPECT_EQ(run(c, inputs, Isa::portable, GuardedBuffer::Guard::after)[0], border.expected)
-        << border.factor << " * " << border.g;
+        << "(" << border.dst << " + " << border.alpha << ") * " << border.diff_dst;
   }
 }
 
