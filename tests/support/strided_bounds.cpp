@@ -88,7 +88,7 @@ Expected expected_log_softmax(DataType dtype, double y, double g, const Sums& su
   if (y > 88 || !(sums.magnitudes < 0x1p127L)) {
     return {Expected::Rule::anything};
   }
-  const long double exponential = std::exp(static_cast<long double>(y));
+  const long double exponential = std::exp(y);
   const auto value = static_cast<double>(g - exponential * sums.sum);
   const auto bound = static_cast<double>(0x1p-23L * (std::fabs(g) + 4 * exponential * sums.magnitudes) +
                                          0x1p-149L * (1 + std::fabs(sums.sum)));
@@ -138,7 +138,7 @@ std::string message(std::size_t index, const Expected& expected, double x, doubl
 
 }  // namespace
 
-std::string check_bounds(const StridedCase& c, const std::array<std::vector<std::uint32_t>, 2>& inputs,
+std::string check_bounds(const StridedCase& c, const InputBits& inputs,
                          const std::vector<std::uint32_t>& results) {
   // Row-major, elements along the axis lie `inner` apart.
   const std::size_t axis = axis_of(c);

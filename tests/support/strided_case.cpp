@@ -165,10 +165,10 @@ std::size_t axis_of(const StridedCase& c) {
   return static_cast<std::size_t>(c.axis < 0 ? c.axis + rank : c.axis);
 }
 
-std::array<std::vector<std::uint32_t>, 2> values_of(const StridedCase& c) {
+InputBits values_of(const StridedCase& c) {
   const auto elements = static_cast<std::size_t>(elements_of(c));
   std::mt19937 random(c.seed);
-  std::array<std::vector<std::uint32_t>, 2> values = c.values;
+  InputBits values = c.values;
   for (const std::size_t tensor : {0U, 1U}) {
     const bool is_log_probability = tensor == 0 && !c.is_elu;
     while (values[tensor].size() < elements) {

@@ -26,6 +26,9 @@ enum class Sharing : std::uint8_t {
 inline constexpr std::array<std::string_view, 8> sharing_names = {
     "none", "in_place", "on_diff_dst", "on_activation", "same_inputs", "all", "all_in_place", "interleaved"};
 
+/// The bits of both inputs, row-major.
+using InputBits = std::array<std::vector<std::uint32_t>, 2>;
+
 /// One call of an operation on tensors of any form. Tensors are in the order src or dst, diff_dst, diff_src.
 struct StridedCase {
   bool is_elu = true;
@@ -41,8 +44,8 @@ struct StridedCase {
   std::array<std::size_t, 3> misalignment = {};
   std::uint32_t seed = 0;   ///< For the values, and for what lies between elements.
   int special_one_in = 40;  ///< See `random_element`.
-  /// The bits of the inputs, row-major, in place of random ones.
-  std::array<std::vector<std::uint32_t>, 2> values;
+  /// In place of random ones.
+  InputBits values;
   // What `failure_of` runs it with:
   Isa isa = Isa::portable;
   int threads = 1;  ///< That the executor claims to have.
@@ -65,7 +68,7 @@ void share_strides(StridedCase& c);
 [[nodiscard]] std::size_t axis_of(const StridedCase& c);
 
 /// The inputs' values, row-major: the case's own, or those that its seed makes.
-[[nodiscard]] std::array<std::vector<std::uint32_t>, 2> values_of(const StridedCase& c);
+[[nodiscard]] InputBits values_of(const StridedCase& c);
 
 /// A case as one line of text without quotes, and back. `case_from` throws std::runtime_error for text that
 /// is none.
@@ -79,10 +82,16 @@ using Factories = std::vector<std::unique_ptr<KernelFactory>>;
 /// One factory for each of them.
 [[nodiscard]] Factories all_factories();
 
+/// Makes the kernel and runs it on tensors whose elements (0, …) are at `first`.
+void run(const StridedCase& c, const std::array<std::byte*, 3>& first, KernelFactory& factory,
+         Executor& executor);
+
+/// What the portable kernels give one row or column at a time, row-major.
+[[nodiscard]] std::vector<std::uint32_t> portable_result(const StridedCase& c, const InputBits& inputs);
+
 /// Makes the kernel with each factory in turn, fills buffers that stand against inaccessible pages, runs, and
-/// compares every byte of them with what the portable kernels give one row or column at a time (NaNs count
-/// as one); that in turn has to be within the bounds of `check_bounds`. Returns what is wrong, nothing if
-/// all is well.
+/// compares every byte of them with `portable_result` (NaNs count as one); that in turn has to be within the
+/// bounds of `check_bounds`. Returns what is wrong, nothing if all is well.
 [[nodiscard]] std::string difference(const StridedCase& c, const Factories& factories, Executor& executor);
 
 /// `difference` on the case's own instruction set and threads.
@@ -90,8 +99,7 @@ using Factories = std::vector<std::unique_ptr<KernelFactory>>;
 
 /// Judges results, row-major, by a plain loop over indices in double (sums in long double): they have to
 /// lie within the bounds that the library promises. Returns the first that doesn't, nothing if all do.
-[[nodiscard]] std::string check_bounds(const StridedCase& c,
-                                       const std::array<std::vector<std::uint32_t>, 2>& inputs,
+[[nodiscard]] std::string check_bounds(const StridedCase& c, const InputBits& inputs,
                                        const std::vector<std::uint32_t>& results);
 
 }  // namespace gradjit::test

@@ -72,9 +72,32 @@ void run_elements(const StridedCase& c, std::array<Bytes, 3>& line) {
                          .inner = static_cast<std::int64_t>(line[0].size() / size_of(c.dtype))});
 }
 
-/// The result in row-major order, from bits to bits.
-std::vector<std::uint32_t> expected_result(const StridedCase& c, const std::vector<std::uint32_t>& activation,
-                                           const std::vector<std::uint32_t>& diff_dst) {
+/// What differs between `memory`, that a kernel worked on, and `expected`. Where both have a NaN, `memory`
+/// takes over the other's.
+std::string difference_of(const StridedCase& c, const StridedMemory& memory, const StridedMemory& expected) {
+  const std::vector<std::uint32_t> wanted = expected.elements(2);
+  const std::vector<std::uint32_t> got = memory.elements(2);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (got[i] != wanted[i] && !(is_nan(c.dtype, got[i]) && is_nan(c.dtype, wanted[i]))) {
+      std::ostringstream text;
+      text << "element " << i << " is " << decode(c.dtype, got[i]) << ", the portable kernel's is "
+           << decode(c.dtype, wanted[i]) << std::hex << " (bits " << got[i] << " and " << wanted[i] << ")";
+      return text.str();
+    }
+  }
+  memory.view(2).set_elements(wanted);
+  for (std::size_t buffer = 0; buffer < 3; ++buffer) {
+    if (!std::ranges::equal(memory.bytes(buffer), expected.bytes(buffer))) {
+      return "bytes outside the result have changed in buffer " + std::to_string(buffer);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> portable_result(const StridedCase& c, const InputBits& inputs) {
+  const auto& [activation, diff_dst] = inputs;
   const std::size_t size = size_of(c.dtype);
   const std::size_t axis = axis_of(c);
   const auto length = static_cast<std::size_t>(c.is_elu ? elements_of(c) : c.dims.empty() ? 1 : c.dims[axis]);
@@ -105,50 +128,27 @@ std::vector<std::uint32_t> expected_result(const StridedCase& c, const std::vect
   return result;
 }
 
-void run(const StridedCase& c, const StridedMemory& memory, KernelFactory& factory, Executor& executor) {
+void run(const StridedCase& c, const std::array<std::byte*, 3>& first, KernelFactory& factory,
+         Executor& executor) {
   const auto desc = [&](std::size_t tensor) { return TensorDesc(c.dtype, c.dims, c.strides[tensor]); };
   const bool in_place = c.sharing == Sharing::in_place || c.sharing == Sharing::all_in_place;
   const auto diff_src_desc = in_place ? std::nullopt : std::optional(desc(2));
   // In place, diff_src is null or diff_dst.
-  void* diff_src = in_place && c.seed % 4 < 2 ? nullptr : memory.at(2);
+  void* diff_src = in_place && c.seed % 4 < 2 ? nullptr : first[2];
   if (c.is_elu) {
     EluBackwardTensors tensors{.diff_dst = desc(1), .diff_src = diff_src_desc};
-    EluBackwardArgs args{.diff_dst = memory.at(1), .diff_src = diff_src};
+    EluBackwardArgs args{.diff_dst = first[1], .diff_src = diff_src};
     (c.use_dst ? tensors.dst : tensors.src) = desc(0);
-    (c.use_dst ? args.dst : args.src) = memory.at(0);
+    (c.use_dst ? args.dst : args.src) = first[0];
     factory.elu_backward({.alpha = c.alpha, .use_dst = c.use_dst, .in_place = in_place}, tensors)
         .run(args, executor);
   } else {
     const auto kernel =
         factory.log_softmax_backward({.axis = c.axis, .in_place = in_place},
                                      {.diff_dst = desc(1), .dst = desc(0), .diff_src = diff_src_desc});
-    kernel.run({.diff_dst = memory.at(1), .dst = memory.at(0), .diff_src = diff_src}, executor);
+    kernel.run({.diff_dst = first[1], .dst = first[0], .diff_src = diff_src}, executor);
   }
 }
-
-/// What differs between `memory`, that a kernel worked on, and `expected`. Where both have a NaN, `memory`
-/// takes over the other's.
-std::string difference_of(const StridedCase& c, StridedMemory& memory, const StridedMemory& expected) {
-  const std::vector<std::uint32_t> wanted = expected.elements(2);
-  const std::vector<std::uint32_t> got = memory.elements(2);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (got[i] != wanted[i] && !(is_nan(c.dtype, got[i]) && is_nan(c.dtype, wanted[i]))) {
-      std::ostringstream text;
-      text << "element " << i << " is " << decode(c.dtype, got[i]) << ", the portable kernel's is "
-           << decode(c.dtype, wanted[i]) << std::hex << " (bits " << got[i] << " and " << wanted[i] << ")";
-      return text.str();
-    }
-  }
-  memory.set_elements(2, wanted);
-  for (std::size_t buffer = 0; buffer < 3; ++buffer) {
-    if (!std::ranges::equal(memory.bytes(buffer), expected.bytes(buffer))) {
-      return "bytes outside the result have changed in buffer " + std::to_string(buffer);
-    }
-  }
-  return "";
-}
-
-}  // namespace
 
 std::vector<Isa> all_isas() {
   std::vector<Isa> isas = emitted_isas();
@@ -167,14 +167,14 @@ Factories all_factories() {
 std::string difference(const StridedCase& c, const Factories& factories, Executor& executor) {
   const StridedMemory initial(c);
   // As they are in memory, where one value may be several elements.
-  const std::array inputs = {initial.elements(0), initial.elements(1)};
-  const std::vector<std::uint32_t> result = expected_result(c, inputs[0], inputs[1]);
+  const InputBits inputs = {initial.elements(0), initial.elements(1)};
+  const std::vector<std::uint32_t> result = portable_result(c, inputs);
   // All bytes as they must be: the result put in its place by hand.
-  StridedMemory expected = initial;
-  expected.set_elements(2, result);
+  const StridedMemory expected = initial;
+  expected.view(2).set_elements(result);
   for (const auto& factory : factories) {
-    StridedMemory memory = initial;
-    run(c, memory, *factory, executor);
+    const StridedMemory memory = initial;
+    run(c, {memory.at(0), memory.at(1), memory.at(2)}, *factory, executor);
     const std::string found = difference_of(c, memory, expected);
     if (!found.empty()) {
       return std::string(name_of(factory->isa())) + ": " + found;

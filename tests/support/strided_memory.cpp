@@ -1,18 +1,17 @@
 #include "tests/support/strided_memory.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <random>
 
 namespace gradjit::test {
 
 StridedMemory::StridedMemory(const StridedCase& c)
-    : dims_(c.dims),
+    : dtype_(c.dtype),
+      dims_(c.dims),
       strides_(c.strides),
       sharing_(c.sharing),
       distance_(c.sharing == Sharing::interleaved ? c.distance : 0),
-      element_size_(size_of(c.dtype)),
-      elements_(static_cast<std::size_t>(elements_of(c))),
+      elements_(elements_of(c)),
       guard_(c.seed % 2 == 0 ? GuardedBuffer::Guard::before : GuardedBuffer::Guard::after) {
   std::minstd_rand noise(c.seed + 1);
   for (std::size_t tensor = 0; tensor < 3; ++tensor) {
@@ -22,16 +21,16 @@ StridedMemory::StridedMemory(const StridedCase& c)
     }
   }
   const auto values = values_of(c);
-  set_elements(0, values[0]);
-  set_elements(1, values[1]);
+  view(0).set_elements(values[0]);
+  view(1).set_elements(values[1]);
 }
 
 StridedMemory::StridedMemory(const StridedMemory& other)
-    : dims_(other.dims_),
+    : dtype_(other.dtype_),
+      dims_(other.dims_),
       strides_(other.strides_),
       sharing_(other.sharing_),
       distance_(other.distance_),
-      element_size_(other.element_size_),
       elements_(other.elements_),
       guard_(other.guard_) {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -44,18 +43,16 @@ StridedMemory::StridedMemory(const StridedMemory& other)
 /// A buffer that just holds a tensor, and what is in it besides. Bytes that put it off its alignment are on
 /// the side of the inaccessible page.
 StridedMemory::Buffer StridedMemory::buffer_for(const StridedCase& c, std::size_t tensor) const {
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  const auto extend = [&](std::int64_t by) { (by < 0 ? low : high) += by; };
-  for (std::size_t i = 0; i < dims_.size() && elements_ > 0; ++i) {
-    extend(strides_[tensor][i] * (dims_[i] - 1));
+  const std::size_t size = size_of(dtype_);
+  Extent extent = extent_of(dims_, strides_[tensor]);
+  if (tensor == 0) {
+    (distance_ < 0 ? extent.low : extent.high) += distance_;
   }
-  extend(tensor == 0 ? distance_ : 0);
-  const std::size_t span = elements_ == 0 ? 0 : static_cast<std::size_t>(high - low + 1) * element_size_;
+  const std::size_t span = elements_ == 0 ? 0 : static_cast<std::size_t>(extent.high - extent.low + 1) * size;
   const std::size_t off = c.misalignment[tensor];
   const std::size_t before = guard_ == GuardedBuffer::Guard::before ? off : 0;
   return {std::make_unique<GuardedBuffer>(span + off, guard_),
-          before + static_cast<std::size_t>(-low) * element_size_};
+          before + static_cast<std::size_t>(-extent.low) * size};
 }
 
 std::size_t StridedMemory::buffer_of(std::size_t tensor) const {
@@ -83,31 +80,11 @@ std::byte* StridedMemory::at(std::size_t tensor) const {
   }
   const Buffer& buffer = buffers_[buffer_of(tensor)];
   const std::int64_t further = tensor == 2 ? distance_ : 0;
-  return buffer.memory->data() + buffer.first + further * static_cast<std::int64_t>(element_size_);
+  return buffer.memory->data() + buffer.first + further * static_cast<std::int64_t>(size_of(dtype_));
 }
 
-std::byte* StridedMemory::element(std::size_t tensor, std::size_t index) const {
-  auto rest = static_cast<std::int64_t>(index);
-  std::int64_t offset = 0;
-  for (std::size_t i = dims_.size(); i-- > 0;) {
-    offset += rest % dims_[i] * strides_[tensor][i];
-    rest /= dims_[i];
-  }
-  return at(tensor) + offset * static_cast<std::int64_t>(element_size_);
-}
-
-std::vector<std::uint32_t> StridedMemory::elements(std::size_t tensor) const {
-  std::vector<std::uint32_t> bits(elements_);
-  for (std::size_t i = 0; i < elements_; ++i) {
-    std::memcpy(&bits[i], element(tensor, i), element_size_);
-  }
-  return bits;
-}
-
-void StridedMemory::set_elements(std::size_t tensor, const std::vector<std::uint32_t>& bits) {
-  for (std::size_t i = 0; i < elements_; ++i) {
-    std::memcpy(element(tensor, i), &bits[i], element_size_);
-  }
+StridedView StridedMemory::view(std::size_t tensor) const {
+  return {dtype_, dims_, strides_[tensor], at(tensor)};
 }
 
 std::span<const std::byte> StridedMemory::bytes(std::size_t buffer) const {

@@ -9,6 +9,7 @@
 
 #include "tests/support/guarded_buffer.hpp"
 #include "tests/support/strided_case.hpp"
+#include "tests/support/strided_view.hpp"
 
 namespace gradjit::test {
 
@@ -24,12 +25,11 @@ class StridedMemory {
   /// Where the tensor's element (0, …) is; null where there are no elements.
   [[nodiscard]] std::byte* at(std::size_t tensor) const;
 
-  /// Where the tensor's element number `index`, in row-major order, is.
-  [[nodiscard]] std::byte* element(std::size_t tensor, std::size_t index) const;
-
-  /// All elements of a tensor, row-major, as bits.
-  [[nodiscard]] std::vector<std::uint32_t> elements(std::size_t tensor) const;
-  void set_elements(std::size_t tensor, const std::vector<std::uint32_t>& bits);
+  [[nodiscard]] StridedView view(std::size_t tensor) const;
+  /// Those of `view(tensor)`.
+  [[nodiscard]] std::vector<std::uint32_t> elements(std::size_t tensor) const {
+    return view(tensor).elements();
+  }
 
   [[nodiscard]] std::span<const std::byte> bytes(std::size_t buffer) const;
 
@@ -42,12 +42,12 @@ class StridedMemory {
   [[nodiscard]] Buffer buffer_for(const StridedCase& c, std::size_t tensor) const;
   [[nodiscard]] std::size_t buffer_of(std::size_t tensor) const;
 
+  DataType dtype_;
   Dims dims_;
   std::array<Dims, 3> strides_;
   Sharing sharing_;
   std::int64_t distance_;
-  std::size_t element_size_;
-  std::size_t elements_;
+  std::int64_t elements_;
   GuardedBuffer::Guard guard_;
   std::array<Buffer, 3> buffers_;
 };
