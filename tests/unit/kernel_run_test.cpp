@@ -27,9 +27,10 @@ StridedCase dense_case(bool is_elu, DataType dtype, const Dims& dims, std::int64
   return c;
 }
 
+// The fuzz test has many more; this has each on all instruction sets.
 TEST(KernelRun, RandomCasesGiveTheBitsOfOneColumnAtATime) {
   std::mt19937 random(1);
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     const StridedCase c = random_case(random, i % 30 == 0 ? 20000 : 1500);
     expect_no_difference(c, serial_executor());
     if (HasFatalFailure()) {
@@ -91,6 +92,28 @@ TEST(KernelRun, LongAxesAreSummedInSegments) {
     }
     c.strides[2] = c.strides[1];
     expect_no_difference(c, executor);
+  }
+}
+
+TEST(KernelRun, LargeWorkOfAnyShapeIsForAllThreads) {
+  // Many short rows, few long ones, one; the same as columns. An axis of -1 stands for EluBackward.
+  const std::vector<float> ones(1 << 20, 1.0F);
+  std::vector<float> result(1 << 20);
+  for (const Dims& dims : {Dims{70'000, 10}, Dims{3, 200'000}, Dims{1, 1 << 20}, Dims{10, 70'000},
+                           Dims{200'000, 3}, Dims{1 << 20, 1}, Dims{9, 2000, 49}}) {
+    for (std::int64_t axis = -1; axis < std::ssize(dims); ++axis) {
+      ClaimedThreads executor(7);
+      if (axis < 0) {
+        KernelFactory::shared()
+            .elu_backward({.alpha = 1}, {DataType::f32, dims})
+            .run({.dst = ones.data(), .diff_dst = ones.data(), .diff_src = result.data()}, executor);
+      } else {
+        KernelFactory::shared()
+            .log_softmax_backward({.axis = axis}, {DataType::f32, dims})
+            .run({.diff_dst = ones.data(), .dst = ones.data(), .diff_src = result.data()}, executor);
+      }
+      EXPECT_GE(executor.most_tasks(), 7U) << text_of(dense_case(axis < 0, DataType::f32, dims, axis));
+    }
   }
 }
 
