@@ -82,86 +82,91 @@ Call right_call(std::mt19937& random) {
   return call;
 }
 
-/// Makes one mistake; returns how the message has to start.
-std::string make_mistake(Call& call, std::mt19937& random) {
+// Each makes a mistake of its kind, and returns how the message has to start.
+
+std::string wrong_dims(Call& call, std::mt19937& random) {
   const DataType dtype = call.descs[0]->dtype();
-  const Dims dims = call.descs[0]->dims();
-  const std::size_t tensor = random() % 3;
-  const std::size_t later = 1 + random() % 2;  // The first is what the others are compared with.
+  Dims dims = call.descs[0]->dims();
   const std::size_t dim = random() % dims.size();
-  const auto set_dims = [&](const Dims& changed) { call.descs.fill(TensorDesc(dtype, changed)); };
-  Dims changed = dims;
-  switch (random() % 18) {
+  const std::size_t later = 1 + random() % 2;  // The first is what the others are compared with.
+  switch (random() % 4) {
     case 0:
-      changed[dim] = random() % 2 == 0 ? -1 : std::numeric_limits<std::int64_t>::min();
-      set_dims(changed);
+      dims[dim] = random() % 2 == 0 ? -1 : std::numeric_limits<std::int64_t>::min();
+      call.descs.fill(TensorDesc(dtype, dims));
       return call.name(0) + ".dims[" + std::to_string(dim) + "] is -";
     case 1:
-      set_dims(Dims(13 + random() % 5, 1));
+      call.descs.fill(TensorDesc(dtype, Dims(13 + random() % 5, 1)));
       return call.name(0) + ".dims has 1";
     case 2:
-      changed[dim] = random() % 2 == 0 ? most : std::int64_t{1} << 62;
-      set_dims(changed);
+      dims[dim] = random() % 2 == 0 ? most : std::int64_t{1} << 62;
+      call.descs.fill(TensorDesc(dtype, dims));
       return call.name(0) + ".dims is (";
-    case 3:
+    default:
+      dims[dim] += 1;
+      call.descs[later].emplace(dtype, dims);
+      return call.name(later) + ".dims is (";
+  }
+}
+
+std::string wrong_strides(Call& call, std::mt19937& random) {
+  const DataType dtype = call.descs[0]->dtype();
+  const Dims dims = call.descs[0]->dims();
+  Dims strides = dense_strides(dims);
+  std::int64_t& stride = strides[random() % dims.size()];
+  const std::size_t tensor = random() % 3;
+  switch (random() % 3) {
+    case 0:
       call.descs[tensor].emplace(dtype, dims, Dims(dims.size() + (random() % 2 == 0 ? 1 : 3), 1));
       return call.name(tensor) + ".strides has ";
-    case 4:
-      changed = dense_strides(dims);
-      changed[dim] = random() % 2 == 0 ? std::numeric_limits<std::int64_t>::min() : most / 2;
-      call.descs[tensor].emplace(dtype, dims, changed);
+    case 1:
+      stride = random() % 2 == 0 ? std::numeric_limits<std::int64_t>::min() : most / 2;
+      call.descs[tensor].emplace(dtype, dims, strides);
       return call.name(tensor) + ".strides is (";
-    case 5:
+    default:
+      stride = 0;
+      call.descs[2].emplace(dtype, dims, strides);
+      return "diff_src.strides is (";
+  }
+}
+
+std::string wrong_types_and_attributes(Call& call, std::mt19937& random) {
+  const DataType dtype = call.descs[0]->dtype();
+  const Dims dims = call.descs[0]->dims();
+  const std::int64_t rank = std::ssize(dims);
+  const std::size_t later = 1 + random() % 2;
+  switch (random() % 4) {
+    case 0:
       call.descs[later].emplace(static_cast<DataType>((static_cast<unsigned>(dtype) + 1) % 3), dims);
       return call.name(later) + ".dtype is ";
-    case 6:
+    case 1:
       call.descs.fill(TensorDesc(static_cast<DataType>(3 + random() % 200), dims));
       return call.name(0) + ".dtype is ";
-    case 7:
-      changed[dim] += 1;
-      call.descs[later].emplace(dtype, changed);
-      return call.name(later) + ".dims is (";
-    case 8: {
+    case 2:
       call.is_elu = false;
-      const std::int64_t rank = std::ssize(dims);
       call.log_softmax.axis =
           random() % 2 == 0 ? in_range(random, rank, most) : in_range(random, -most, -rank - 1);
       return "axis is " + std::to_string(call.log_softmax.axis);
-    }
-    case 9:
+    default:
       call.is_elu = true;
       call.elu.alpha = std::array{-1.0F, -1e-45F, -std::numeric_limits<float>::infinity(),
                                   std::numeric_limits<float>::quiet_NaN()}[random() % 4];
       return "alpha is ";
-    case 10:
+  }
+}
+
+std::string wrong_set_of_tensors(Call& call, std::mt19937& random) {
+  const std::size_t tensor = random() % 3;
+  switch (random() % 4) {
+    case 0:
       call.descs[tensor].reset();
       return call.name(tensor) + " has no description";
-    case 11:
-      changed = dense_strides(dims);
-      changed[dim] = 0;
-      call.descs[2].emplace(dtype, dims, changed);
-      return "diff_src.strides is (";
-    case 12:
+    case 1: {
+      const auto desc = call.descs[2];
       call.set_in_place();
-      call.descs[2].emplace(dtype, dims);
+      call.descs[2] = desc;
       return "diff_src has a description";
-    case 13:
-      call.buffers[tensor] = nullptr;
-      return call.name(tensor) + " is null";
-    case 14: {
-      float* const other = call.buffers[2];
-      call.set_in_place();
-      call.buffers[2] = other;
-      return "diff_src is 0x";
     }
-    case 15: {
-      // By at least a byte, by at most what leaves a byte of the last element.
-      const auto bytes = static_cast<std::int64_t>(size_of(dtype)) * elements_of({.dims = dims}) - 1;
-      const std::int64_t shift = in_range(random, 1, bytes) * (random() % 2 == 0 ? 1 : -1);
-      call.buffers[2] = reinterpret_cast<float*>(reinterpret_cast<char*>(call.buffers[later - 1]) + shift);
-      return "diff_src at 0x";
-    }
-    case 16:
+    case 2:
       call.is_elu = true;
       call.unused_desc = call.descs[0];
       return std::string(call.elu.use_dst ? "src" : "dst") + " has a description";
@@ -170,6 +175,37 @@ std::string make_mistake(Call& call, std::mt19937& random) {
       call.unused_buffer = call.buffers[0];
       return std::string(call.elu.use_dst ? "src" : "dst") + " is 0x";
   }
+}
+
+std::string wrong_buffers(Call& call, std::mt19937& random) {
+  const TensorDesc desc = *call.descs[0];
+  const std::size_t tensor = random() % 3;
+  switch (random() % 3) {
+    case 0:
+      call.buffers[tensor] = nullptr;
+      return call.name(tensor) + " is null";
+    case 1: {
+      float* const other = call.buffers[2];
+      call.set_in_place();
+      call.buffers[2] = other;
+      return "diff_src is 0x";
+    }
+    default: {
+      // By at least a byte, by at most what leaves a byte of the last element.
+      const auto bytes =
+          static_cast<std::int64_t>(size_of(desc.dtype())) * elements_of({.dims = desc.dims()}) - 1;
+      const std::int64_t shift = in_range(random, 1, bytes) * (random() % 2 == 0 ? 1 : -1);
+      char* const input = reinterpret_cast<char*>(call.buffers[random() % 2]);
+      call.buffers[2] = reinterpret_cast<float*>(input + shift);
+      return "diff_src at 0x";
+    }
+  }
+}
+
+std::string make_mistake(Call& call, std::mt19937& random) {
+  constexpr std::array kinds = {wrong_dims, wrong_strides, wrong_types_and_attributes, wrong_set_of_tensors,
+                                wrong_buffers};
+  return kinds[random() % kinds.size()](call, random);
 }
 
 std::string check_bad_call(std::size_t index) {

@@ -43,22 +43,22 @@ class Note {
   Content* content_;
 };
 
-std::string checked(const std::function<std::string(std::size_t)>& check, std::size_t index) {
+}  // namespace
+
+std::string checked(const std::function<std::string()>& check) {
   try {
-    return check(index);
+    return check();
   } catch (const std::exception& error) {
     return std::string("threw: ") + error.what();
   }
 }
-
-}  // namespace
 
 std::optional<Found> first_failure(std::size_t count, const std::function<std::string(std::size_t)>& check) {
   const Note note;
   for (std::size_t first = 0; first < count; first += batch) {
     const int status = run_in_child([&] {
       for (note->index = first; note->index < std::min(first + batch, count); ++note->index) {
-        const std::string failure = checked(check, note->index);
+        const std::string failure = checked([&] { return check(note->index); });
         if (!failure.empty()) {
           note.write(failure);
           return false;

@@ -7,6 +7,9 @@
 
 namespace gradjit::test {
 
+/// What `check` returns, or the exception that it throws.
+[[nodiscard]] std::string checked(const std::function<std::string()>& check);
+
 struct Found {
   std::size_t index;
   std::string failure;

@@ -1,8 +1,11 @@
 #include "tests/fuzz/report.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
+#include <stdexcept>
 
 #include "tests/fuzz/isolated.hpp"
 #include "tests/fuzz/shrink.hpp"
@@ -13,6 +16,8 @@ namespace {
 
 /// The system takes no longer arguments.
 constexpr std::size_t longest_argument = 100'000;
+
+constexpr std::chrono::seconds longest_shrinking(120);
 
 /// A wrong result, an exception or a crash: shrinking must not lead from one to another.
 std::string kind_of(const std::string& failure) {
@@ -72,15 +77,20 @@ std::string report(const StridedCase& c, const std::string& failure) {
 }
 
 int replay(const std::string& text) {
+  std::string failure;
   try {
     const StridedCase c = case_from(text);
-    const std::string failure = failure_of(c);
-    std::cout << (failure.empty() ? "good" : failure) << "\n";
-    return failure.empty() ? 0 : 1;
+    const std::vector<Isa> isas = all_isas();
+    if (std::find(isas.begin(), isas.end(), c.isa) == isas.end()) {
+      throw std::runtime_error("this CPU lacks " + std::string(name_of(c.isa)));
+    }
+    failure = checked([&c] { return failure_of(c); });
   } catch (const std::exception& error) {
     std::cerr << "gradjit_fuzz_tests: --replay: " << error.what() << "\n";
     return 2;
   }
+  std::cout << (failure.empty() ? "good" : failure) << "\n";
+  return failure.empty() ? 0 : 1;
 }
 
 }  // namespace gradjit::test

@@ -1,12 +1,16 @@
-// The shrinker, on faults made up for it.
+// The shrinker, on faults made up for it, and what else the fuzz test judges and reports by.
 
 #include "tests/fuzz/shrink.hpp"
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include <gtest/gtest.h>
 
+#include "tests/fuzz/report.hpp"
 #include "tests/support/element_bits.hpp"
 #include "tests/support/strided_memory.hpp"
 
@@ -109,6 +113,29 @@ TEST(StridedText, IsReadAsItWasWritten) {
   EXPECT_THROW((void)case_from("nonsense"), std::runtime_error);
   EXPECT_THROW((void)case_from(good.substr(0, good.find(" axis"))), std::runtime_error);
   EXPECT_THROW((void)case_from(good + " threads=many"), std::runtime_error);
+}
+
+TEST(Report, ReplaysTheSmallestCaseFromTheShell) {
+  // A result that overlaps itself, which the library refuses: a failure without a fault.
+  StridedCase c{.dtype = DataType::f16, .dims = {6, 5, 4}, .seed = 3, .threads = 7};
+  c.strides = {Dims{20, 4, 1}, Dims{20, 4, 1}, Dims{20, 4, 4}};
+  const std::string failure = failure_in_child(c);
+  EXPECT_TRUE(failure.starts_with("threw: diff_src.strides is (20, 4, 4)")) << failure;
+  const std::string text = report(c, failure);
+  const std::size_t start = text.find("replay: ") + 8;
+  const std::string command = text.substr(start, text.find('\n', start) - start);
+  const int status = std::system((command + " > /dev/null").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1) << text;
+  const std::size_t quote = command.find('\'') + 1;
+  const StridedCase smallest = case_from(command.substr(quote, command.rfind('\'') - quote));
+  EXPECT_EQ(smallest.dims, Dims({2, 2})) << text;
+  EXPECT_EQ(smallest.threads, 1) << text;
+}
+
+TEST(Report, ReplayTellsGoodFromNonsense) {
+  std::mt19937 random(9);
+  EXPECT_EQ(replay(text_of(random_case(random, 60))), 0);
+  EXPECT_EQ(replay("nonsense"), 2);
 }
 
 /// A case of one line with results of one's own.

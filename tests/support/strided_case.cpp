@@ -77,7 +77,6 @@ void interleave(StridedCase& c, std::mt19937& random) {
   c.distance = strides[static_cast<std::size_t>(place)];
   strides.erase(strides.begin() + place);
   c.strides[0] = strides;
-  c.strides[2] = strides;
 }
 
 float random_alpha(std::mt19937& random) {
@@ -117,7 +116,9 @@ Dims dense_strides(const Dims& dims) {
 void share_strides(StridedCase& c) {
   switch (c.sharing) {
     case Sharing::none:
+      return;
     case Sharing::interleaved:
+      c.strides[2] = c.strides[0];
       return;
     case Sharing::in_place:
     case Sharing::on_diff_dst:

@@ -58,7 +58,7 @@ struct StridedCase {
 /// Dense row-major strides.
 [[nodiscard]] Dims dense_strides(const Dims& dims);
 
-/// Gives tensors that share memory in full the strides of the one that counts.
+/// Gives tensors that share memory, or a buffer, the strides of the one that counts.
 void share_strides(StridedCase& c);
 
 /// The product of the dims.

@@ -120,6 +120,9 @@ void check_sizes(const StridedCase& c) {
       throw std::runtime_error("dims and strides differ in length");
     }
   }
+  if (std::ranges::any_of(c.dims, [](std::int64_t size) { return size < 0; })) {
+    throw std::runtime_error("a dim is negative");
+  }
   if (c.dims.size() > max_rank || axis_of(c) >= std::max<std::size_t>(c.dims.size(), 1)) {
     throw std::runtime_error("there are too many dims, or axis is none of them");
   }
@@ -166,6 +169,7 @@ StridedCase case_from(const std::string& text) {
   c.threads = fields.number<int>("threads");
   c.values = {values_from(fields.text("activation")), values_from(fields.text("diff_dst"))};
   check_sizes(c);
+  share_strides(c);
   return c;
 }
 
