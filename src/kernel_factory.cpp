@@ -36,7 +36,9 @@ class KernelFactory::State {
  private:
   static detail::CacheSizes cache_sizes() {
     const detail::Caches& caches = detail::cpu_info().caches;
-    return {static_cast<std::int64_t>(caches.l1d.bytes), static_cast<std::int64_t>(caches.l2.bytes)};
+    return {.l1 = static_cast<std::int64_t>(caches.l1d.bytes),
+            .l2 = static_cast<std::int64_t>(caches.l2.bytes),
+            .l3 = static_cast<std::int64_t>(caches.l3.bytes)};
   }
 
   Isa isa_;

@@ -71,7 +71,7 @@ Columns::Columns(const KernelSpec& spec, VectorUnit& v)
       a_(v.assembler()),
       elements_(v.elements(spec.dtype)),
       tensors_(a_, spec),
-      loop_(a_, *elements_),
+      loop_(a_, *elements_, tensors_.aligned()),
       totals_(a_.general("totals of columns")),
       update_(v, *elements_, tensors_) {}
 
@@ -88,6 +88,7 @@ void Columns::emit() {
     tensors_.advance(offsetof(KernelArgs, outer_stride));
   });
   a_.add(a_.rsp, frame_bytes);
+  tensors_.finish();
   a_.leave();
   update_.finish();
 }
@@ -145,7 +146,7 @@ void Columns::clear_totals() {
 /// Adds the columns of `steps` steps to the totals. `step_` goes along with the columns.
 void Columns::add_steps(int steps) {
   a_.lea(r64(fifth_step_), a_.ptr[r64(step_) + r64(stride_) * 4]);
-  loop_.emit(1, [&](int, const Tail& tail) {
+  loop_.emit_unaligned(1, [&](int, const Tail& tail) {
     std::vector<Summand> summands;
     for (int i = 0; i < steps; ++i) {
       const Xbyak::RegExp first = r64(i < 4 ? step_ : fifth_step_);

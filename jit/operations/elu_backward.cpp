@@ -36,7 +36,7 @@ class Derivative {
 struct Context {
   VectorUnit& v;
   Elements& elements;
-  const Tensors& tensors;
+  Tensors& tensors;
   Xbyak::Reg64 offset;  ///< In bytes, from the start of the run.
   float alpha;
 
@@ -50,7 +50,11 @@ struct Context {
     elements.load(g, at(tensors.diff_dst(), vector), tail);
   }
   void store(const Vec& result, int vector, const Tail& tail) const {
-    elements.store(at(tensors.diff_src(), vector), result, tail);
+    tensors.store(elements, at(tensors.diff_src(), vector), result, tail);
+  }
+  void prefetch(int vectors) const {
+    tensors.prefetch(at(tensors.activation(), 0), vectors * elements.vector_bytes());
+    tensors.prefetch(at(tensors.diff_dst(), 0), vectors * elements.vector_bytes());
   }
 };
 
@@ -80,6 +84,7 @@ class FromSrc : public Derivative {
       return;
     }
     VectorUnit& v = c_.v;
+    c_.prefetch(vectors);
     std::vector<ExpRegisters> lanes;
     for (int i = 0; i < vectors; ++i) {
       lanes.push_back(exp_.registers());
@@ -180,6 +185,7 @@ class Simple : public Derivative {
   [[nodiscard]] int unroll() const override { return 4; }
 
   void group(int vectors, const Tail& tail) override {
+    c_.prefetch(vectors);
     for (int i = 0; i < vectors; ++i) {
       const Vec x = c_.v.vec("x");
       const Vec g = c_.v.vec("diff_dst");
@@ -260,7 +266,7 @@ void emit_elu_backward(const KernelSpec& spec, VectorUnit& v) {
   a.mark("arguments");
   Tensors tensors(a, spec);
   const General runs = a.argument(offsetof(KernelArgs, outer), "runs");
-  const ElementLoop loop(a, *elements);
+  const ElementLoop loop(a, *elements, tensors.aligned());
   a.mark("constants");
   const Context context{v, *elements, tensors, loop.offset(), std::bit_cast<float>(spec.alpha_bits)};
   const std::unique_ptr<Derivative> derivative = derivative_of(spec, context);
@@ -268,6 +274,7 @@ void emit_elu_backward(const KernelSpec& spec, VectorUnit& v) {
     loop.emit(derivative->unroll(), [&](int vectors, const Tail& tail) { derivative->group(vectors, tail); });
     tensors.advance(offsetof(KernelArgs, outer_stride));
   });
+  tensors.finish();
   a.leave();
   a.emit_later();
 }

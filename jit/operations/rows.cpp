@@ -3,6 +3,7 @@
 //   for each row but the last: update(row) and sum(next row), chunk by chunk side by side
 //   update(last row)
 // The sum mostly waits for memory and the update for arithmetic: side by side they overlap.
+// A streaming kernel updates up to where diff_src is aligned first, and chunks from there on.
 
 #include <algorithm>
 #include <bit>
@@ -28,14 +29,24 @@ class Rows {
  private:
   [[nodiscard]] Xbyak::Reg64 r64(const General& reg) const { return Assembler::r64(reg); }
   [[nodiscard]] int rest() const { return static_cast<int>(spec_.axis_rest); }
+  [[nodiscard]] int chunk_bytes() const { return static_cast<int>(rows_chunk) * elements_->size(); }
+  [[nodiscard]] bool aligns() const { return spec_.stage != Stage::sum && tensors_.aligned().has_value(); }
+  /// In bytes, of what is updated: `offset_`, or beyond it by what lies before an aligned diff_src.
+  [[nodiscard]] Xbyak::Reg64 update_offset() const { return r64(aligns() ? update_offset_ : offset_); }
+  /// Where a row's last bytes end, from its start.
+  [[nodiscard]] Xbyak::RegExp row_end() const { return r64(chunks_bytes_) + rest() * elements_->size(); }
   [[nodiscard]] Xbyak::RegExp next_row() const { return r64(next_diff_dst_) + r64(offset_); }
 
   void sum_row();
   void update_row(bool sum_next);
   void update_chunk();
   void update_rest();
+  void update_up_to_alignment();
+  void update_unaligned_rest();
+  void while_left(int vectors);
   void update_group(int vectors, int first_vector, const Tail& tail);
-  void for_each_chunk(const std::function<void()>& body);
+  void for_each_chunk(const Xbyak::Reg64& end, const std::function<void()>& body);
+  void sum_chunk();
   void emit_whole();
   void emit_sum();
   void emit_update();
@@ -50,6 +61,9 @@ class Rows {
   General offset_;
   General chunk_end_;
   General next_diff_dst_;
+  General update_offset_;
+  General unaligned_count_;  ///< Elements before or after the aligned vectors.
+  Tail unaligned_;
   Tail tail_;
   Tail whole_;
   RowSum sum_;
@@ -72,9 +86,15 @@ Rows::Rows(const KernelSpec& spec, VectorUnit& v)
       row_sum_(v.vec("row's sum")),
       update_(v, *elements_, tensors_) {
   a_.shr(r64(chunks_bytes_), std::countr_zero(static_cast<unsigned>(rows_chunk)));
-  a_.imul(r64(chunks_bytes_), r64(chunks_bytes_), static_cast<int>(rows_chunk) * elements_->size());
+  a_.imul(r64(chunks_bytes_), r64(chunks_bytes_), chunk_bytes());
   if (rest() % v.lanes() != 0) {
     tail_ = elements_->tail(rest() % v.lanes());
+  }
+  if (aligns()) {
+    update_offset_ = a_.general("offset of what is updated");
+    unaligned_count_ = a_.general("elements before or after the aligned ones");
+    a_.xor_(Assembler::r32(unaligned_count_), Assembler::r32(unaligned_count_));
+    unaligned_ = elements_->tail(unaligned_count_);
   }
 }
 
@@ -92,6 +112,7 @@ void Rows::emit() {
       emit_update();
       break;
   }
+  tensors_.finish();
   a_.leave();
   update_.finish();
 }
@@ -128,62 +149,138 @@ void Rows::emit_sum() {
 }
 
 void Rows::emit_update() {
-  const General sums = a_.argument(offsetof(KernelArgs, sums), "sums");
-  v_.broadcast(row_sum_, a_.dword[r64(sums)]);
+  a_.mov(r64(offset_), a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, sums))]);
+  v_.broadcast(row_sum_, a_.dword[r64(offset_)]);
   a_.mark("update a segment");
   update_row(false);
 }
 
-void Rows::for_each_chunk(const std::function<void()>& body) {
+/// Until `offset_`, which `body` advances, is `end`.
+void Rows::for_each_chunk(const Xbyak::Reg64& end, const std::function<void()>& body) {
   Xbyak::Label next;
   Xbyak::Label done;
-  a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
-  a_.test(r64(chunks_bytes_), r64(chunks_bytes_));
-  a_.jz(done);
+  a_.cmp(r64(offset_), end);
+  a_.jge(done, Xbyak::CodeGenerator::T_NEAR);
   a_.align(16);
   a_.L(next);
   body();
-  a_.cmp(r64(offset_), r64(chunks_bytes_));
-  a_.jb(next);
+  a_.cmp(r64(offset_), end);
+  a_.jl(next);
   a_.L(done);
 }
 
 void Rows::sum_row() {
   sum_.start();
-  for_each_chunk([&] {
-    sum_.add_chunk(next_row());
-    a_.add(r64(offset_), static_cast<int>(rows_chunk) * elements_->size());
+  a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
+  for_each_chunk(r64(chunks_bytes_), [&] {
+    sum_chunk();
+    a_.add(r64(offset_), chunk_bytes());
   });
   sum_.add_rest(next_row(), rest(), tail_);
+}
+
+void Rows::sum_chunk() {
+  tensors_.prefetch(next_row(), chunk_bytes());
+  sum_.add_chunk(next_row());
 }
 
 void Rows::update_row(bool sum_next) {
   if (sum_next) {
     sum_.start();
   }
-  for_each_chunk([&] {
+  a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
+  const General end = a_.general("end of the chunks that are updated");
+  a_.mov(r64(end), r64(chunks_bytes_));
+  if (aligns()) {
+    update_up_to_alignment();
+    // One chunk less, where what has been updated leaves less than a whole one.
+    a_.lea(r64(chunk_end_), a_.ptr[r64(end) - chunk_bytes()]);
+    a_.cmp(r64(unaligned_count_), rest());
+    a_.cmovg(r64(end), r64(chunk_end_));
+  }
+  for_each_chunk(r64(end), [&] {
     if (sum_next) {
-      sum_.add_chunk(next_row());
+      sum_chunk();
     }
     update_chunk();
   });
   if (sum_next) {
+    if (aligns()) {
+      for_each_chunk(r64(chunks_bytes_), [&] {
+        sum_chunk();
+        a_.add(r64(offset_), chunk_bytes());
+      });
+    }
     sum_.add_rest(next_row(), rest(), tail_);
   }
-  update_rest();
+  aligns() ? update_unaligned_rest() : update_rest();
 }
 
 /// A whole chunk, in groups; `offset_` is advanced.
 void Rows::update_chunk() {
-  const int vectors = static_cast<int>(rows_chunk) / v_.lanes();
   const int unroll = std::bit_floor(static_cast<unsigned>(update_.unroll()));
-  a_.lea(r64(chunk_end_), a_.ptr[r64(offset_) + vectors * elements_->vector_bytes()]);
+  a_.lea(r64(chunk_end_), a_.ptr[update_offset() + chunk_bytes()]);
   Xbyak::Label next;
   a_.L(next);
   update_group(unroll, 0, whole_);
-  a_.add(r64(offset_), unroll * elements_->vector_bytes());
-  a_.cmp(r64(offset_), r64(chunk_end_));
+  a_.add(update_offset(), unroll * elements_->vector_bytes());
+  a_.cmp(update_offset(), r64(chunk_end_));
   a_.jb(next);
+  if (aligns()) {
+    a_.add(r64(offset_), chunk_bytes());
+  }
+}
+
+/// The first elements of a row, as many as lie before an aligned diff_src.
+void Rows::update_up_to_alignment() {
+  const Xbyak::Reg64 count = r64(unaligned_count_);
+  a_.mark("up to where diff_src is aligned");
+  a_.xor_(update_offset().cvt32(), update_offset().cvt32());
+  count_to_alignment(a_, unaligned_count_, *tensors_.aligned(), *elements_);
+  // A segment's last piece may be shorter than that.
+  a_.lea(r64(chunk_end_), a_.ptr[row_end()]);
+  a_.shr(r64(chunk_end_), std::countr_zero(static_cast<unsigned>(elements_->size())));
+  a_.cmp(count, r64(chunk_end_));
+  a_.cmovg(count, r64(chunk_end_));
+  Xbyak::Label none;
+  a_.test(count, count);
+  a_.jz(none, Xbyak::CodeGenerator::T_NEAR);
+  elements_->refresh(unaligned_);
+  update_group(1, 0, unaligned_);
+  a_.L(none);
+  a_.lea(update_offset(), a_.ptr[count * elements_->size()]);
+}
+
+/// What is left of a row after its aligned chunks.
+void Rows::update_unaligned_rest() {
+  a_.mark("the rest of the row");
+  while_left(update_.unroll());
+  while_left(1);
+  const Xbyak::Reg64 count = r64(unaligned_count_);
+  Xbyak::Label none;
+  a_.lea(count, a_.ptr[row_end()]);
+  a_.sub(count, update_offset());
+  a_.jz(none, Xbyak::CodeGenerator::T_NEAR);
+  a_.shr(count, std::countr_zero(static_cast<unsigned>(elements_->size())));
+  elements_->refresh(unaligned_);
+  update_group(1, 0, unaligned_);
+  a_.L(none);
+}
+
+/// Groups of so many vectors while the row has as many left.
+void Rows::while_left(int vectors) {
+  const int bytes = vectors * elements_->vector_bytes();
+  Xbyak::Label next;
+  Xbyak::Label done;
+  a_.lea(r64(chunk_end_), a_.ptr[row_end() - bytes]);
+  a_.cmp(update_offset(), r64(chunk_end_));
+  a_.jg(done, Xbyak::CodeGenerator::T_NEAR);
+  a_.L(next);
+  update_group(vectors, 0, whole_);
+  a_.add(update_offset(), bytes);
+  a_.cmp(update_offset(), r64(chunk_end_));
+  a_.jle(next);
+  a_.L(done);
 }
 
 /// What is left of a row after its chunks.
@@ -200,7 +297,7 @@ void Rows::update_rest() {
 void Rows::update_group(int vectors, int first_vector, const Tail& tail) {
   update_.group({vectors,
                  [this, first_vector](const Xbyak::Reg64& tensor, int index) {
-                   return tensor + r64(offset_) + (first_vector + index) * elements_->vector_bytes();
+                   return tensor + update_offset() + (first_vector + index) * elements_->vector_bytes();
                  },
                  [this](int, const Vec&) -> const Vec& { return row_sum_; }, tail});
 }

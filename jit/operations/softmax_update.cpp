@@ -7,7 +7,7 @@
 
 namespace gradjit::jit {
 
-SoftmaxUpdate::SoftmaxUpdate(VectorUnit& v, Elements& elements, const Tensors& tensors)
+SoftmaxUpdate::SoftmaxUpdate(VectorUnit& v, Elements& elements, Tensors& tensors)
     : v_(v),
       elements_(elements),
       tensors_(tensors),
@@ -27,6 +27,7 @@ void SoftmaxUpdate::hoist(int reserve) {
 }
 
 void SoftmaxUpdate::group(const Group& group) {
+  tensors_.prefetch(group.at(tensors_.activation(), 0), group.vectors * elements_.vector_bytes());
   std::vector<ExpRegisters> lanes;
   for (int i = 0; i < group.vectors; ++i) {
     lanes.push_back(exp_.registers());
@@ -63,7 +64,7 @@ void SoftmaxUpdate::finish_vector(const Group& group, int index, ExpRegisters& v
   const Vec& sum = group.sum(index, sums);
   const Value g = elements_.read(scratch, group.at(tensors_.diff_dst(), index), group.tail);
   v_.negated_multiply_add(result, sum, g);
-  elements_.store(group.at(tensors_.diff_src(), index), result, group.tail);
+  tensors_.store(elements_, group.at(tensors_.diff_src(), index), result, group.tail);
 }
 
 void SoftmaxUpdate::put_off(const Group& group, Xbyak::Label& careful, const Xbyak::Label& done) {

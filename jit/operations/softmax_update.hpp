@@ -14,7 +14,7 @@ namespace gradjit::jit {
 /// from the loops.
 class SoftmaxUpdate {
  public:
-  SoftmaxUpdate(VectorUnit& v, Elements& elements, const Tensors& tensors);
+  SoftmaxUpdate(VectorUnit& v, Elements& elements, Tensors& tensors);
 
   /// How a group of vectors is found. `at` and `sum` are also called for code that is put off until
   /// `Assembler::emit_later`: registers that they name must be held until then.
@@ -45,7 +45,7 @@ class SoftmaxUpdate {
 
   VectorUnit& v_;
   Elements& elements_;
-  const Tensors& tensors_;
+  Tensors& tensors_;
   ExpModel model_;
   ExpEmitter exp_;
   Constant magnitude_bits_;

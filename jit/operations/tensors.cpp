@@ -6,6 +6,7 @@ namespace gradjit::jit {
 
 Tensors::Tensors(Assembler& a, const KernelSpec& spec)
     : a_(a),
+      streaming_(spec.streaming),
       activation_(a.argument(offsetof(KernelArgs, activation), "activation")),
       diff_dst_(a.argument(offsetof(KernelArgs, diff_dst), "diff_dst")) {
   if (!spec.in_place) {
@@ -29,6 +30,35 @@ void Tensors::advance_by(int bytes) {
   a_.add(diff_dst(), bytes);
   if (diff_src_.held()) {
     a_.add(diff_src(), bytes);
+  }
+}
+
+void Tensors::prefetch(const Xbyak::RegExp& tensor_at_offset, int bytes) {
+  if (!streaming_) {
+    return;
+  }
+  constexpr int line = 64;
+  for (int ahead = prefetch_distance; ahead < prefetch_distance + bytes; ahead += line) {
+    a_.prefetcht0(a_.ptr[tensor_at_offset + ahead]);
+  }
+}
+
+std::optional<Xbyak::Reg64> Tensors::aligned() const {
+  // In place, what is stored has just been read: it is in the cache anyway.
+  return streaming_ && diff_src_.held() ? std::optional(diff_src()) : std::nullopt;
+}
+
+void Tensors::store(Elements& elements, const Xbyak::RegExp& to, const Vec& result, const Tail& tail) const {
+  if (aligned() && tail.whole()) {
+    elements.stream(to, result);
+  } else {
+    elements.store(to, result, tail);
+  }
+}
+
+void Tensors::finish() {
+  if (aligned()) {
+    a_.sfence();
   }
 }
 

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <optional>
+
 #include "jit/vector/vector_unit.hpp"
 
 namespace gradjit::jit {
+
+/// How far ahead streaming kernels prefetch, in bytes.
+inline constexpr int prefetch_distance = 2048;
 
 /// The registers that point at the three tensors. In place, results go where diff_dst is.
 class Tensors {
@@ -19,12 +24,23 @@ class Tensors {
   void advance(std::size_t offset);
   /// Adds `bytes` to each.
   void advance_by(int bytes);
+  /// Fetches into the caches, with a streaming kernel, what lies `prefetch_distance` beyond `bytes` bytes at
+  /// `offset` of a tensor.
+  void prefetch(const Xbyak::RegExp& tensor_at_offset, int bytes);
+  /// Where whole vectors of results must be aligned.
+  [[nodiscard]] std::optional<Xbyak::Reg64> aligned() const;
+  /// Stores a vector of results, past the caches where the kernel does that and the vector is whole.
+  void store(Elements& elements, const Xbyak::RegExp& to, const Vec& result, const Tail& tail) const;
+  /// Makes results that were stored past the caches visible to other threads.
+  void finish();
+
   /// Keeps the pointers in 24 bytes of the stack from rsp + `at` on, or takes them from there.
   void save(int at);
   void restore(int at);
 
  private:
   Assembler& a_;
+  bool streaming_;
   General activation_;
   General diff_dst_;
   General diff_src_;

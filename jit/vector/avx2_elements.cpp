@@ -32,6 +32,8 @@ class Avx2Elements : public Elements {
     return tail;
   }
 
+  void refresh(const Tail& /*tail*/) override {}  // the register is looked at each time
+
   void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
     if (!tail.whole()) {
       load_pieces(to, from, tail);
@@ -53,17 +55,22 @@ class Avx2Elements : public Elements {
   }
 
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
-    if (dtype_ == DataType::f16) {
-      a_.vcvtps2ph(xmm(from), ymm(from), 0);
-    } else if (dtype_ == DataType::bf16) {
-      round_to_bf16(from);
-    }
+    round(from);
     if (!tail.whole()) {
       store_pieces(to, from, tail);
     } else if (dtype_ == DataType::f32) {
       a_.vmovups(a_.yword[to], ymm(from));
     } else {
       a_.vmovups(a_.xword[to], xmm(from));
+    }
+  }
+
+  void stream(const Xbyak::RegExp& to, const Vec& from) override {
+    round(from);
+    if (dtype_ == DataType::f32) {
+      a_.vmovntps(a_.yword[to], ymm(from));
+    } else {
+      a_.vmovntps(a_.xword[to], xmm(from));
     }
   }
 
@@ -174,6 +181,15 @@ class Avx2Elements : public Elements {
         return;
     }
     a_.vpsrldq(xmm(from), xmm(from), static_cast<std::uint8_t>(bytes));
+  }
+
+  /// To the type; sixteen-bit ones in the lower half.
+  void round(const Vec& value) {
+    if (dtype_ == DataType::f16) {
+      a_.vcvtps2ph(xmm(value), ymm(value), 0);
+    } else if (dtype_ == DataType::bf16) {
+      round_to_bf16(value);
+    }
   }
 
   void round_to_bf16(const Vec& value) {

@@ -28,20 +28,26 @@ class Avx512Elements : public Elements {
       return tail;
     }
     tail.fixed = count;
+    tail.opmask = {a_.opmask_pool(), "tail"};
     const General bits = a_.general("mask bits");
     a_.mov(Assembler::r32(bits), (1U << count) - 1U);
-    set_mask(tail, bits);
+    a_.kmovw(k(tail.opmask), Assembler::r32(bits));
     return tail;
   }
 
   Tail tail(const General& count) override {
     Tail tail;
     tail.count = &count;
+    tail.opmask = {a_.opmask_pool(), "tail"};
+    refresh(tail);
+    return tail;
+  }
+
+  void refresh(const Tail& tail) override {
     const General bits = a_.general("mask bits");
     a_.mov(Assembler::r32(bits), 0xFFFF);
-    a_.bzhi(Assembler::r32(bits), Assembler::r32(bits), Assembler::r32(count));
-    set_mask(tail, bits);
-    return tail;
+    a_.bzhi(Assembler::r32(bits), Assembler::r32(bits), Assembler::r32(*tail.count));
+    a_.kmovw(k(tail.opmask), Assembler::r32(bits));
   }
 
   void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
@@ -61,21 +67,22 @@ class Avx512Elements : public Elements {
   }
 
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
-    switch (dtype_) {
-      case DataType::f32:
-        a_.vmovups(merging(a_.zword[to], tail), Avx512::zmm(from));
-        return;
-      case DataType::f16:
-        a_.vcvtps2ph(Avx512::ymm(from), Avx512::zmm(from), 0);
-        break;
-      case DataType::bf16:
-        round_to_bf16(from);
-        break;
-    }
-    if (tail.whole()) {
+    round(from);
+    if (dtype_ == DataType::f32) {
+      a_.vmovups(merging(a_.zword[to], tail), Avx512::zmm(from));
+    } else if (tail.whole()) {
       a_.vmovups(a_.yword[to], Avx512::ymm(from));
     } else {
       a_.vmovdqu16(merging(a_.yword[to], tail), Avx512::ymm(from));
+    }
+  }
+
+  void stream(const Xbyak::RegExp& to, const Vec& from) override {
+    round(from);
+    if (dtype_ == DataType::f32) {
+      a_.vmovntps(a_.zword[to], Avx512::zmm(from));
+    } else {
+      a_.vmovntps(a_.yword[to], Avx512::ymm(from));
     }
   }
 
@@ -87,17 +94,21 @@ class Avx512Elements : public Elements {
   }
 
  private:
-  void set_mask(Tail& tail, const General& bits) {
-    tail.opmask = {a_.opmask_pool(), "tail"};
-    a_.kmovw(k(tail.opmask), Assembler::r32(bits));
-  }
-
   static Xbyak::Zmm zeroing(Xbyak::Zmm reg, const Tail& tail) {
     return tail.whole() ? reg : reg | k(tail.opmask) | Xbyak::util::T_z;
   }
 
   static Xbyak::Address merging(Xbyak::Address address, const Tail& tail) {
     return tail.whole() ? address : address | k(tail.opmask);
+  }
+
+  /// To the type; sixteen-bit ones in the lower half.
+  void round(const Vec& value) {
+    if (dtype_ == DataType::f16) {
+      a_.vcvtps2ph(Avx512::ymm(value), Avx512::zmm(value), 0);
+    } else if (dtype_ == DataType::bf16) {
+      round_to_bf16(value);
+    }
   }
 
   void round_to_bf16(const Vec& value) {

@@ -1,26 +1,43 @@
 #include "jit/vector/loops.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <string>
 
 namespace gradjit::jit {
 
-ElementLoop::ElementLoop(Assembler& a, Elements& elements)
+ElementLoop::ElementLoop(Assembler& a, Elements& elements, std::optional<Xbyak::Reg64> aligned)
     : a_(a),
       elements_(elements),
+      aligned_(aligned),
       offset_(a.general("offset")),
       bytes_(a.argument(offsetof(KernelArgs, inner), "bytes")),
       end_(a.general("end of whole groups")),
       tail_count_(a.general("elements of the tail")) {
-  const int lanes = elements.vector_bytes() / elements.size();
   a.mov(Assembler::r32(tail_count_), Assembler::r32(bytes_));
-  a.and_(Assembler::r32(tail_count_), lanes - 1);
-  a.imul(bytes(), bytes(), elements.size());
+  a.and_(Assembler::r32(tail_count_), elements.lanes() - 1);
   tail_ = elements.tail(tail_count_);
+  a.imul(bytes(), bytes(), elements.size());
 }
 
 void ElementLoop::emit(int unroll, const std::function<void(int, const Tail&)>& group) const {
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
+  if (aligned_) {
+    up_to_alignment(group);
+    set_tail();
+  }
+  emit_groups(unroll, group);
+}
+
+void ElementLoop::emit_unaligned(int unroll, const std::function<void(int, const Tail&)>& group) const {
+  a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
+  if (aligned_) {
+    set_tail();
+  }
+  emit_groups(unroll, group);
+}
+
+void ElementLoop::emit_groups(int unroll, const std::function<void(int, const Tail&)>& group) const {
   if (unroll > 1) {
     a_.mark("groups of " + std::to_string(unroll) + " vectors");
     whole_groups(unroll, group);
@@ -33,6 +50,34 @@ void ElementLoop::emit(int unroll, const std::function<void(int, const Tail&)>& 
   a_.je(done);
   group(1, tail_);
   a_.L(done);
+}
+
+void ElementLoop::up_to_alignment(const std::function<void(int, const Tail&)>& group) const {
+  const Xbyak::Reg64 count = Assembler::r64(tail_count_);
+  const int size_bits = std::countr_zero(static_cast<unsigned>(elements_.size()));
+  a_.mark("up to where diff_src is aligned");
+  count_to_alignment(a_, tail_count_, *aligned_, elements_);
+  Xbyak::Label skip;
+  a_.mov(Assembler::r64(end_), bytes());
+  a_.shr(Assembler::r64(end_), size_bits);
+  a_.cmp(count, Assembler::r64(end_));
+  a_.cmovg(count, Assembler::r64(end_));
+  a_.test(count, count);
+  a_.jz(skip, Xbyak::CodeGenerator::T_NEAR);
+  elements_.refresh(tail_);
+  group(1, tail_);
+  a_.lea(offset(), a_.ptr[count * elements_.size()]);
+  a_.L(skip);
+}
+
+/// The tail is what remains beyond the offset after whole vectors.
+void ElementLoop::set_tail() const {
+  const Xbyak::Reg64 count = Assembler::r64(tail_count_);
+  a_.mov(count, bytes());
+  a_.sub(count, offset());
+  a_.shr(count, std::countr_zero(static_cast<unsigned>(elements_.size())));
+  a_.and_(Assembler::r32(tail_count_), elements_.lanes() - 1);
+  elements_.refresh(tail_);
 }
 
 /// While at least `vectors` vectors are left: a group of them.
@@ -50,6 +95,14 @@ void ElementLoop::whole_groups(int vectors, const std::function<void(int, const 
   a_.cmp(offset(), Assembler::r64(end_));
   a_.jle(next);
   a_.L(done);
+}
+
+void count_to_alignment(Assembler& a, const General& count, const Xbyak::Reg64& pointer,
+                        const Elements& elements) {
+  a.mov(Assembler::r64(count), pointer);
+  a.neg(Assembler::r64(count));
+  a.and_(Assembler::r32(count), elements.vector_bytes() - 1);
+  a.shr(Assembler::r32(count), std::countr_zero(static_cast<unsigned>(elements.size())));
 }
 
 void repeat(Assembler& a, const General& count, const std::function<void()>& body) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "jit/vector/vector_unit.hpp"
 
@@ -10,8 +11,9 @@ namespace gradjit::jit {
 /// that a body has put off (`Assembler::later`) may be entered.
 class ElementLoop {
  public:
-  /// Reads the number of elements from KernelArgs.
-  ElementLoop(Assembler& a, Elements& elements);
+  /// Reads the number of elements from KernelArgs. With `aligned`, the first group of `emit` is a partial
+  /// vector up to where that pointer is aligned, so that all whole vectors are.
+  ElementLoop(Assembler& a, Elements& elements, std::optional<Xbyak::Reg64> aligned = std::nullopt);
 
   /// The offset, in bytes, of a group's first element.
   [[nodiscard]] Xbyak::Reg64 offset() const { return Assembler::r64(offset_); }
@@ -22,11 +24,18 @@ class ElementLoop {
   /// `group(vectors, tail)` emits one group.
   void emit(int unroll, const std::function<void(int vectors, const Tail& tail)>& group) const;
 
+  /// The same, from the first element on in any case.
+  void emit_unaligned(int unroll, const std::function<void(int vectors, const Tail& tail)>& group) const;
+
  private:
+  void emit_groups(int unroll, const std::function<void(int, const Tail&)>& group) const;
+  void set_tail() const;
+  void up_to_alignment(const std::function<void(int, const Tail&)>& group) const;
   void whole_groups(int vectors, const std::function<void(int, const Tail&)>& group) const;
 
   Assembler& a_;
   Elements& elements_;
+  std::optional<Xbyak::Reg64> aligned_;
   General offset_;
   General bytes_;
   General end_;  ///< The last offset at which a group is whole.
@@ -34,6 +43,11 @@ class ElementLoop {
   Tail tail_;
   Tail whole_;
 };
+
+/// Sets `count` to the number of elements between `pointer`, which is aligned to one, and the next place that
+/// is aligned to a vector of them.
+void count_to_alignment(Assembler& a, const General& count, const Xbyak::Reg64& pointer,
+                        const Elements& elements);
 
 /// Emits `body` as the body of a loop that runs `count` times (a register, counted down to zero). Skipped
 /// if count is zero or less.

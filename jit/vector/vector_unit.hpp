@@ -211,6 +211,7 @@ class Elements {
 
   /// The size of an element in bytes.
   [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] int lanes() const noexcept { return v_.lanes(); }
   [[nodiscard]] int vector_bytes() const noexcept { return size_ * v_.lanes(); }
   /// How many vector registers a load or a store may take for itself.
   [[nodiscard]] virtual int scratch_registers() const = 0;
@@ -219,11 +220,15 @@ class Elements {
   [[nodiscard]] virtual Tail tail(int count) = 0;
   /// As many elements as `count` says, which must outlive the tail: 1 to lanes() - 1.
   [[nodiscard]] virtual Tail tail(const General& count) = 0;
+  /// Adapts such a tail to what its register says now.
+  virtual void refresh(const Tail& tail) = 0;
 
   /// Lanes without an element become zero; nothing outside the elements is read.
   virtual void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) = 0;
   /// Rounds to the type, nearest, ties to even. Nothing outside the elements is written. `from` is lost.
   virtual void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) = 0;
+  /// The same for a whole vector, past the caches. `to` is aligned to vector_bytes().
+  virtual void stream(const Xbyak::RegExp& to, const Vec& from) = 0;
   /// The elements as an operand: memory where that can be, else loaded into `scratch`.
   [[nodiscard]] virtual Value read(const Vec& scratch, const Xbyak::RegExp& from, const Tail& tail) {
     load(scratch, from, tail);

@@ -1,6 +1,6 @@
 #include "src/execute/kernel_state.hpp"
 
-#include <cstring>
+#include <cstdint>
 
 #include "src/cache/compile.hpp"
 #include "src/execute/run_blocks.hpp"
@@ -28,13 +28,30 @@ KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& cach
     : plan_(make_plan(request, isa, caches)), one_call_(one_call_of(plan_)), executor_(executor) {}
 
 void KernelState::load(KernelCache& cache) {
-  kernels_[0] = cache.get(plan_.spec, compile);
-  if (!plan_.is_segmented()) {
-    return;
+  load(cache, plan_.spec.streaming, kernels_);
+  if (plan_.spec.streaming) {
+    load(cache, false, plain_kernels_);
   }
-  for (const KernelRole role : {KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
-    kernels_[static_cast<std::size_t>(role)] = cache.get(spec_of(plan_, role), compile);
+}
+
+void KernelState::load(KernelCache& cache, bool streaming, Kernels& kernels) const {
+  const auto get = [&](KernelRole role) {
+    jit::KernelSpec spec = spec_of(plan_, role);
+    spec.streaming = streaming;
+    kernels[static_cast<std::size_t>(role)] = cache.get(spec, compile);
+  };
+  get(KernelRole::main);
+  if (plan_.is_segmented()) {
+    get(KernelRole::main_rest);
+    get(KernelRole::sum);
+    get(KernelRole::sum_rest);
   }
+}
+
+const Kernels& KernelState::kernels_for(const Pointers& pointers) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
+  const bool is_aligned = address % static_cast<std::uintptr_t>(plan_.element_size) == 0;
+  return plan_.spec.streaming && !is_aligned ? plain_kernels_ : kernels_;
 }
 
 void KernelState::run(const Buffers& buffers, Executor& executor) const {
@@ -44,16 +61,17 @@ void KernelState::run(const Buffers& buffers, Executor& executor) const {
   }
   const Pointers pointers = checked_pointers(plan_, buffers);
   const int concurrency = plan_.bytes < parallel_threshold ? 1 : executor.concurrency();
+  const Kernels& kernels = kernels_for(pointers);
   if (plan_.is_one_call && concurrency <= 1) {
-    run_one_call(pointers);
+    run_one_call(kernels, pointers);
   } else if (plan_.is_segmented()) {
-    run_segments({plan_, kernels_, pointers}, executor, concurrency);
+    run_segments({plan_, kernels, pointers}, executor, concurrency);
   } else {
-    run_blocks({plan_, kernels_, pointers}, executor, concurrency);
+    run_blocks({plan_, kernels, pointers}, executor, concurrency);
   }
 }
 
-void KernelState::run_one_call(const Pointers& pointers) const {
+void KernelState::run_one_call(const Kernels& kernels, const Pointers& pointers) const {
   jit::KernelArgs args = one_call_;
   args.activation = pointers[activation];
   args.diff_dst = pointers[diff_dst];
@@ -61,7 +79,7 @@ void KernelState::run_one_call(const Pointers& pointers) const {
   if (plan_.spec.loop == jit::Loop::columns) {
     args.scratch = thread_scratch(jit::columns_scratch_bytes(args.inner));
   }
-  main_kernel()(args);
+  (*kernels[0])(args);
 }
 
 }  // namespace gradjit::detail

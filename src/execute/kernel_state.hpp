@@ -30,11 +30,15 @@ class KernelState {
   void run(const Buffers& buffers, Executor& executor) const;
 
  private:
-  void run_one_call(const Pointers& pointers) const;
+  void load(KernelCache& cache, bool streaming, Kernels& kernels) const;
+  [[nodiscard]] const Kernels& kernels_for(const Pointers& pointers) const;
+  void run_one_call(const Kernels& kernels, const Pointers& pointers) const;
 
   Plan plan_;
   jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
+  Kernels
+      plain_kernels_;  ///< In place of streaming ones, for a diff_src that is not aligned to its elements.
   ExecutorRef executor_;
 };
 

@@ -184,6 +184,18 @@ void make_segments(Plan& plan) {
   plan.update_steps = std::min(round_up(block_bytes / bytes + 1, jit::rows_chunk), jit::segment_length);
 }
 
+/// Whether the tensors are so large, and lie so, that kernels stream them.
+bool streams(const Plan& plan, const CacheSizes& caches) {
+  const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
+  if (plan.bytes <= cached || stages_any(plan) || plan.spec.loop == Loop::packed_rows) {
+    return false;
+  }
+  const std::int64_t run = plan.spec.loop == Loop::rows ? plan.axis.size
+                           : plan.dense == Plan::none   ? 1
+                                                        : plan.block[plan.dense];
+  return run >= least_streamed_run / plan.element_size;
+}
+
 }  // namespace
 
 void arrange(Plan& plan, const CacheSizes& caches) {
@@ -201,6 +213,7 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   if (plan.is_segmented()) {
     make_segments(plan);
   }
+  plan.spec.streaming = streams(plan, caches);
 }
 
 }  // namespace gradjit::detail

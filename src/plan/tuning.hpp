@@ -8,7 +8,16 @@ namespace gradjit::detail {
 struct CacheSizes {
   std::int64_t l1 = 32 << 10;
   std::int64_t l2 = 1 << 20;
+  std::int64_t l3 = 8 << 20;
 };
+
+/// Tensors that take more than so many times the second-level cache, or more than the last level, are
+/// streamed: see `jit::KernelSpec::streaming`. The last level alone is no measure: others use it too, and a
+/// virtual machine may report that of the whole socket.
+inline constexpr std::int64_t streamed_l2_caches = 16;
+
+/// Runs and rows of fewer bytes are not streamed: the partial vectors at their ends would take too long.
+inline constexpr std::int64_t least_streamed_run = 2048;
 
 /// Work that touches fewer bytes stays on the calling thread: waking a second one would take longer.
 inline constexpr std::int64_t parallel_threshold = 256 << 10;

@@ -30,10 +30,12 @@ void add_elu(std::vector<KernelSpec>& specs, KernelSpec spec) {
 
 void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
   spec.operation = Operation::log_softmax_backward;
-  spec.loop = Loop::packed_rows;
-  for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
-    spec.axis_rest = length;
-    specs.push_back(spec);
+  if (!spec.streaming) {  // packed rows never are
+    spec.loop = Loop::packed_rows;
+    for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
+      spec.axis_rest = length;
+      specs.push_back(spec);
+    }
   }
   for (const Stage stage : {Stage::whole, Stage::sum, Stage::update}) {
     spec.stage = stage;
@@ -56,9 +58,11 @@ std::vector<KernelSpec> all_specs() {
   for (const Isa isa : isas) {
     for (const DataType dtype : dtypes) {
       for (const bool in_place : {false, true}) {
-        const KernelSpec spec{.dtype = dtype, .isa = isa, .in_place = in_place};
-        add_elu(specs, spec);
-        add_log_softmax(specs, spec);
+        for (const bool streaming : {false, true}) {
+          const KernelSpec spec{.dtype = dtype, .isa = isa, .in_place = in_place, .streaming = streaming};
+          add_elu(specs, spec);
+          add_log_softmax(specs, spec);
+        }
       }
     }
   }

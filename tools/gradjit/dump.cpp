@@ -107,7 +107,8 @@ std::string format_binary(std::span<const DumpedKernel> kernels) {
 detail::CacheSizes cache_sizes() {
   const detail::Caches& caches = detail::cpu_info().caches;
   return {.l1 = static_cast<std::int64_t>(caches.l1d.bytes),
-          .l2 = static_cast<std::int64_t>(caches.l2.bytes)};
+          .l2 = static_cast<std::int64_t>(caches.l2.bytes),
+          .l3 = static_cast<std::int64_t>(caches.l3.bytes)};
 }
 
 int dump(const Options& options, const detail::Request& request) {
