@@ -15,11 +15,20 @@ struct Mark {
   std::string text;
 };
 
+/// A loop in which most of a kernel's time is spent, from its first instruction to after the jump back.
+struct MainLoop {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::string text;  ///< What it does.
+  int vectors = 0;   ///< How many one iteration works on.
+};
+
 /// Position-independent machine code: instructions, then constants.
 struct EmittedKernel {
   std::vector<std::uint8_t> bytes;
   std::size_t code_size = 0;  ///< Where the instructions end and the constants begin.
   std::vector<Mark> marks;    ///< In order of offset.
+  std::vector<MainLoop> main_loops;
 };
 
 /// Generates the kernel that `spec` describes: a pure function, usable on any host for any ISA but

@@ -40,6 +40,12 @@ Assembler::Assembler(std::unique_ptr<std::uint8_t[]> buffer)
 
 void Assembler::mark(std::string text) { marks_.push_back({getSize(), std::move(text)}); }
 
+void Assembler::begin_main_loop(std::string text, int vectors) {
+  main_loops_.push_back({.begin = getSize(), .text = std::move(text), .vectors = vectors});
+}
+
+void Assembler::end_main_loop() { main_loops_.back().end = getSize(); }
+
 void Assembler::add_upper_vector_registers() {
   for (int index = 16; index < 32; ++index) {
     vector_pool_.add(index);
@@ -112,6 +118,7 @@ EmittedKernel Assembler::finish() {
   }
   kernel.bytes.assign(getCode(), getCode() + getSize());
   kernel.marks = std::move(marks_);
+  kernel.main_loops = std::move(main_loops_);
   return kernel;
 }
 

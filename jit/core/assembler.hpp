@@ -25,6 +25,10 @@ class Assembler : public Xbyak::CodeGenerator {
   /// Starts a section of the listing.
   void mark(std::string text);
 
+  /// What comes until `end_main_loop` is a main loop of the kernel.
+  void begin_main_loop(std::string text, int vectors);
+  void end_main_loop();
+
   /// A general purpose register; `saved_registers` more are there after `enter`.
   [[nodiscard]] General general(const char* holds) { return {general_pool_, holds}; }
   [[nodiscard]] static Xbyak::Reg64 r64(const General& reg) { return Xbyak::Reg64(reg.index()); }
@@ -71,6 +75,7 @@ class Assembler : public Xbyak::CodeGenerator {
   std::deque<Constant> constants_;  // a deque: labels must not move
   std::vector<std::function<void()>> later_;
   std::vector<Mark> marks_;
+  std::vector<MainLoop> main_loops_;
 };
 
 }  // namespace gradjit::jit

@@ -146,7 +146,7 @@ void Columns::clear_totals() {
 /// Adds the columns of `steps` steps to the totals. `step_` goes along with the columns.
 void Columns::add_steps(int steps) {
   a_.lea(r64(fifth_step_), a_.ptr[r64(step_) + r64(stride_) * 4]);
-  loop_.emit_unaligned(1, [&](int, const Tail& tail) {
+  loop_.emit_singly("sum of diff_dst", steps, [&](const Tail& tail) {
     std::vector<Summand> summands;
     for (int i = 0; i < steps; ++i) {
       const Xbyak::RegExp first = r64(i < 4 ? step_ : fifth_step_);

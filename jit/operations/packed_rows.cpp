@@ -116,9 +116,11 @@ void PackedRows::emit() {
   Xbyak::Label again;
   a_.L(again);
   repeat(a_, blocks_, [&] {
+    a_.begin_main_loop("sum of diff_dst, then diff_src", length_);
     block();
     tensors_.advance_by(block_bytes());
   });
+  a_.end_main_loop();
   take_rest(again);
   a_.add(a_.rsp, 2 * copy_bytes());
   a_.leave();

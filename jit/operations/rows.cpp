@@ -39,7 +39,7 @@ class Rows {
 
   void sum_row();
   void update_row(bool sum_next);
-  void update_chunk();
+  void update_chunk(bool is_main_loop);
   void update_rest();
   void update_up_to_alignment();
   void update_unaligned_rest();
@@ -173,8 +173,10 @@ void Rows::sum_row() {
   sum_.start();
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
   for_each_chunk(r64(chunks_bytes_), [&] {
+    a_.begin_main_loop("sum of diff_dst", static_cast<int>(rows_chunk) / v_.lanes());
     sum_chunk();
     a_.add(r64(offset_), chunk_bytes());
+    a_.end_main_loop();
   });
   sum_.add_rest(next_row(), rest(), tail_);
 }
@@ -202,7 +204,7 @@ void Rows::update_row(bool sum_next) {
     if (sum_next) {
       sum_chunk();
     }
-    update_chunk();
+    update_chunk(sum_next || spec_.stage == Stage::update);
   });
   if (sum_next) {
     if (aligns()) {
@@ -217,15 +219,21 @@ void Rows::update_row(bool sum_next) {
 }
 
 /// A whole chunk, in groups; `offset_` is advanced.
-void Rows::update_chunk() {
+void Rows::update_chunk(bool is_main_loop) {
   const int unroll = std::bit_floor(static_cast<unsigned>(update_.unroll()));
   a_.lea(r64(chunk_end_), a_.ptr[update_offset() + chunk_bytes()]);
   Xbyak::Label next;
   a_.L(next);
+  if (is_main_loop) {
+    a_.begin_main_loop("diff_src", unroll);
+  }
   update_group(unroll, 0, whole_);
   a_.add(update_offset(), unroll * elements_->vector_bytes());
   a_.cmp(update_offset(), r64(chunk_end_));
   a_.jb(next);
+  if (is_main_loop) {
+    a_.end_main_loop();
+  }
   if (aligns()) {
     a_.add(r64(offset_), chunk_bytes());
   }

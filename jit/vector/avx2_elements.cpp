@@ -8,8 +8,6 @@ namespace gradjit::jit {
 namespace {
 
 constexpr std::uint32_t exponent_bits = 0x7F800000U;
-constexpr std::uint32_t sign_bit = 0x80000000U;
-constexpr std::uint32_t quiet_bit = 0x00400000U;
 
 }  // namespace
 
@@ -18,7 +16,7 @@ class Avx2Elements : public Elements {
   Avx2Elements(Avx2& v, DataType dtype)
       : Elements(v, static_cast<int>(size_of(dtype))), a_(v.assembler()), dtype_(dtype) {}
 
-  int scratch_registers() const override { return dtype_ == DataType::bf16 ? 3 : 1; }
+  int scratch_registers() const override { return dtype_ == DataType::bf16 ? 2 : 1; }
 
   Tail tail(int count) override {
     Tail tail;
@@ -192,28 +190,25 @@ class Avx2Elements : public Elements {
     }
   }
 
+  /// Adding to the bits that go rounds to nearest. It never makes an infinity of a NaN: those that get here
+  /// come from bf16 inputs or from the CPU itself, and the bits that go are zero.
   void round_to_bf16(const Vec& value) {
     const Vec rounded = v_.vec("rounded");
-    const Vec choice = v_.vec("lanes of a special case");
+    const Vec magnitude = v_.vec("bits of a tiny number's magnitude");
     const auto bits = [&](std::uint32_t word) -> Value { return v_.constant_bits(word); };
-    const Vec special = v_.vec("special result");
     v_.shift_right(rounded, value, 16);
     v_.bit_and(rounded, rounded, bits(1));  // the last bit that stays: ties go to even
     v_.add_i32(rounded, rounded, bits(0x7FFF));
     v_.add_i32(rounded, rounded, value);
-    // Below 2^-126 only the sign is left.
-    a_.vpxor(xmm(special), xmm(special), xmm(special));
-    v_.bit_and(choice, value, bits(exponent_bits));
-    a_.vpcmpeqd(ymm(choice), ymm(choice), ymm(special));
-    v_.bit_and(special, value, bits(sign_bit));
-    a_.vblendvps(ymm(rounded), ymm(rounded), ymm(special), ymm(choice));
-    // A NaN stays one, and quiet.
-    a_.vcmpps(ymm(choice), ymm(value), ymm(value), static_cast<std::uint8_t>(Compare::is_nan));
-    a_.vorps(ymm(special), ymm(value), static_cast<Value>(v_.constant_bits(quiet_bit)).address());
-    a_.vblendvps(ymm(rounded), ymm(rounded), ymm(special), ymm(choice));
     v_.shift_right(rounded, rounded, 16);
-    a_.vextracti128(xmm(special), ymm(rounded), 1);
-    a_.vpackusdw(xmm(value), xmm(rounded), xmm(special));
+    // Below 2^-126 only the sign is left.
+    v_.bit_and(magnitude, value, bits(exponent_bits));
+    a_.vpxor(xmm(value), xmm(value), xmm(value));
+    a_.vpcmpeqd(ymm(magnitude), ymm(magnitude), ymm(value));
+    v_.shift_right(magnitude, magnitude, 17);
+    a_.vpandn(ymm(rounded), ymm(magnitude), ymm(rounded));
+    a_.vextracti128(xmm(value), ymm(rounded), 1);
+    a_.vpackusdw(xmm(value), xmm(rounded), xmm(value));
   }
 
   Assembler& a_;

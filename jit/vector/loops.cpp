@@ -26,24 +26,34 @@ void ElementLoop::emit(int unroll, const std::function<void(int, const Tail&)>& 
     up_to_alignment(group);
     set_tail();
   }
-  emit_groups(unroll, group);
+  a_.mark("groups of " + std::to_string(unroll) + (unroll == 1 ? " vector" : " vectors"));
+  whole_groups(unroll, [&](int vectors, const Tail& tail) {
+    a_.begin_main_loop("diff_src", vectors);
+    group(vectors, tail);
+  });
+  a_.end_main_loop();
+  if (unroll > 1) {
+    a_.mark("single vectors");
+    whole_groups(1, group);
+  }
+  partial_vector(group);
 }
 
-void ElementLoop::emit_unaligned(int unroll, const std::function<void(int, const Tail&)>& group) const {
+void ElementLoop::emit_singly(const char* does, int operands,
+                              const std::function<void(const Tail&)>& body) const {
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
   if (aligned_) {
     set_tail();
   }
-  emit_groups(unroll, group);
+  whole_groups(1, [&](int, const Tail& tail) {
+    a_.begin_main_loop(does, operands);
+    body(tail);
+  });
+  a_.end_main_loop();
+  partial_vector([&](int, const Tail& tail) { body(tail); });
 }
 
-void ElementLoop::emit_groups(int unroll, const std::function<void(int, const Tail&)>& group) const {
-  if (unroll > 1) {
-    a_.mark("groups of " + std::to_string(unroll) + " vectors");
-    whole_groups(unroll, group);
-  }
-  a_.mark("single vectors");
-  whole_groups(1, group);
+void ElementLoop::partial_vector(const std::function<void(int, const Tail&)>& group) const {
   a_.mark("partial vector");
   Xbyak::Label done;
   a_.cmp(offset(), bytes());

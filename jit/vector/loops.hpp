@@ -24,11 +24,12 @@ class ElementLoop {
   /// `group(vectors, tail)` emits one group.
   void emit(int unroll, const std::function<void(int vectors, const Tail& tail)>& group) const;
 
-  /// The same, from the first element on in any case.
-  void emit_unaligned(int unroll, const std::function<void(int vectors, const Tail& tail)>& group) const;
+  /// Emits vectors one by one, from the first element on in any case. `does` and `operands` describe the
+  /// loop: what it does, with how many vectors each time.
+  void emit_singly(const char* does, int operands, const std::function<void(const Tail& tail)>& body) const;
 
  private:
-  void emit_groups(int unroll, const std::function<void(int, const Tail&)>& group) const;
+  void partial_vector(const std::function<void(int, const Tail&)>& group) const;
   void set_tail() const;
   void up_to_alignment(const std::function<void(int, const Tail&)>& group) const;
   void whole_groups(int vectors, const std::function<void(int, const Tail&)>& group) const;

@@ -84,7 +84,17 @@ class ListingWriter {
     }
   }
 
+  /// As llvm-mca wants to know about them.
+  void write_main_loops(std::size_t offset) {
+    for (const jit::MainLoop& loop : kernel_.main_loops) {
+      const std::string region = fmt::format("{} vectors: {}", loop.vectors, one_line(loop.text));
+      if (loop.end == offset) line("# LLVM-MCA-END " + region);
+      if (loop.begin == offset) line("# LLVM-MCA-BEGIN " + region);
+    }
+  }
+
   void write_instruction(const Instruction& instruction) {
+    if (is_gas_) write_main_loops(instruction.offset);
     write_marks(instruction.offset);
     const auto label = disassembly_.jump_labels().find(instruction.offset);
     if (label != disassembly_.jump_labels().end()) line(label->second + ":");
