@@ -30,5 +30,6 @@ void add_check(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 
 }  // namespace gradjit::tool

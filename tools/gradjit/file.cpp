@@ -140,4 +140,16 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   file.take_place(exists ? status.st_mode & 07777 : mode_of_new_files());
 }
 
+void expect_writable(const std::filesystem::path& path) {
+  if (path.empty()) throw BadInput("the name of the output file is empty");
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) errno = EISDIR;
+    if (S_ISDIR(status.st_mode) || ::access(path.c_str(), W_OK) != 0) fail(path.string(), "cannot write");
+    return;
+  }
+  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) fail(path.string(), "cannot write");
+}
+
 }  // namespace gradjit::tool

@@ -32,4 +32,7 @@ class InputFile {
 /// place. What is no regular file, like a pipe or /dev/stdout, is written to directly.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
+/// Throws as `write_file` would, as far as can be told without writing: before work that takes long.
+void expect_writable(const std::filesystem::path& path);
+
 }  // namespace gradjit::tool
