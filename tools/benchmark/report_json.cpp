@@ -99,7 +99,8 @@ std::string format_json(const Report& report) {
 
 std::vector<Result> parse_results(const std::string& json) {
   std::vector<Result> results;
-  for (const Json& entry : Json::parse(json).at("cases")) results.push_back(parse_result(entry));
+  const Json document = Json::parse(json);
+  for (const Json& entry : document.at("cases")) results.push_back(parse_result(entry));
   return results;
 }
 
