@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <regex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <gradjit/gradjit.hpp>
 
 #include "src/cpu/probe.hpp"
+#include "tools/benchmark/plot.hpp"
 #include "tools/benchmark/report.hpp"
 #include "tools/benchmark/run_again.hpp"
 #include "tools/gradjit/command.hpp"
@@ -30,6 +32,7 @@ struct Options {
   std::string peers;
   bool quick = false;
   std::string json;
+  std::string plot;
   std::string isa;
 };
 
@@ -77,6 +80,15 @@ void select_cases(const std::string& filter, Request& request) {
   }
 }
 
+void check_plot(const std::string& path, const Request& request) {
+  if (!path.ends_with(".svg")) throw BadInput(fmt::format("--plot: '{}' does not end in .svg", path));
+  const auto is_plotted = [](const Case* source) { return source->plotted; };
+  if (std::none_of(request.cases.begin(), request.cases.end(), is_plotted)) {
+    throw BadInput("--plot: --filter leaves none of the cases that are plotted");
+  }
+  tool::expect_writable(path);
+}
+
 Request parse(const Options& options) {
   Request request{.isa = choose_isa(options.isa),
                   .isa_by_name = !options.isa.empty(),
@@ -84,6 +96,7 @@ Request parse(const Options& options) {
                   .peers_by_name = !options.peers.empty()};
   select_cases(options.filter, request);
   if (!options.json.empty()) tool::expect_writable(options.json);
+  if (!options.plot.empty()) check_plot(options.plot, request);
   return request;
 }
 
@@ -140,9 +153,8 @@ std::vector<Result> measure_other(const Request& request, const Options& options
   return results;
 }
 
-void write_json(const std::string& path, const Report& report) {
-  const std::string json = format_json(report);
-  tool::write_file(path, std::as_bytes(std::span(json)));
+void write_text(const std::string& path, const std::string& text) {
+  tool::write_file(path, std::as_bytes(std::span(text)));
 }
 
 int run_bench(const Options& options) {
@@ -176,7 +188,8 @@ int run_bench(const Options& options) {
   }
   for (Result& result : measure_other(request, options, report)) add(std::move(result));
   show(format_summary(report));
-  if (!options.json.empty()) write_json(options.json, report);
+  if (!options.json.empty()) write_text(options.json, format_json(report));
+  if (!options.plot.empty()) write_text(options.plot, format_plot(report));
   return tool::status_good;
 }
 
@@ -193,6 +206,8 @@ void add_bench(CLI::App& app, Action& action) {
                      "Of onednn, torch: a list with commas, or none; those that are built when left out");
   command.add_flag("--quick", options->quick, "Few short repetitions: a minute rather than ten");
   command.add_option("--json", options->json, "Write one JSON document to this file");
+  command.add_option("--plot", options->plot,
+                     "Draw speed against size into this file, whose name ends in .svg");
   command.add_option("--isa", options->isa,
                      "Run everything on this instruction set, and keep the peers to it");
   command.callback([&action, options] { action = [options] { return bench::run_bench(*options); }; });
