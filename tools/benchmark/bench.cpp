@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <regex>
@@ -92,7 +94,7 @@ void check_plot(const std::string& path, const Request& request) {
 Request parse(const Options& options) {
   Request request{.isa = choose_isa(options.isa),
                   .isa_by_name = !options.isa.empty(),
-                  .peers = options.peers.empty() ? peers_that_are_built() : parse_peers(options.peers),
+                  .peers = options.peers.empty() ? built_peers() : parse_peers(options.peers),
                   .peers_by_name = !options.peers.empty()};
   select_cases(options.filter, request);
   if (!options.json.empty()) tool::expect_writable(options.json);
@@ -100,8 +102,13 @@ Request parse(const Options& options) {
   return request;
 }
 
-/// The peers, and their versions and failures into the report. What was asked for by name has to load.
+/// The peers; their versions, and those that are not there, go into the report. What was asked for by name
+/// has to load.
 std::vector<Peer> load_peers(const Request& request, Report& report) {
+  for (const std::string& name : peer_names()) {
+    if (request.peers_by_name || is_built(name)) continue;
+    report.not_run.push_back({.name = name, .reason = how_to_get(name)});
+  }
   if (request.isa < detail::cpu_info().choice.isa) cap_peers(request.isa);
   std::vector<Peer> peers;
   for (const std::string& name : request.peers) {
@@ -122,33 +129,40 @@ bool has_threads(int threads) {
   return openmp_executor().concurrency() >= threads;
 }
 
-/// The cases of another instruction set, each group in a process of its own.
-std::vector<Result> measure_other(const Request& request, const Options& options, Report& report) {
+/// What measures cases on another instruction set and prints a document.
+std::vector<std::string> arguments_for(Isa isa, const std::vector<std::string>& names,
+                                       const std::vector<Peer>& peers, bool quick) {
+  std::vector<std::string> peer_list;
+  for (const Peer& peer : peers) peer_list.push_back(peer.name());
+  std::vector<std::string> arguments = {"bench", "--json", "/dev/stdout"};
+  const auto add = [&](const char* option, std::string value) {
+    arguments.insert(arguments.end(), {option, std::move(value)});
+  };
+  add("--isa", std::string(name_of(isa)));
+  add("--filter", fmt::format("^({})$", fmt::join(names, "|")));
+  add("--peers", peers.empty() ? "none" : fmt::format("{}", fmt::join(peer_list, ",")));
+  if (quick) arguments.emplace_back("--quick");
+  return arguments;
+}
+
+/// Measures the cases of another instruction set, in a process for each. What fails there costs only these.
+std::vector<Result> measure_other(const Request& request, const std::vector<Peer>& peers, bool quick,
+                                  Report& report) {
+  std::map<Isa, std::vector<std::string>> names;
+  for (const Case* source : request.other) names[*source->isa].push_back(source->name());
   std::vector<Result> results;
-  for (const Isa isa : {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_bf16}) {
-    std::vector<std::string> names;
-    for (const Case* source : request.other) {
-      if (source->isa != isa) continue;
+  for (const auto& [isa, some] : names) {
+    std::string reason = fmt::format("no more than {} here", name_of(request.isa));
+    try {
       if (isa < request.isa) {
-        names.push_back(source->name());
-      } else {
-        report.not_run.push_back(
-            {.name = source->name(), .reason = fmt::format("no more than {} here", name_of(request.isa))});
+        std::vector<Result> more = parse_results(run_again(arguments_for(isa, some, peers, quick)));
+        std::move(more.begin(), more.end(), std::back_inserter(results));
+        continue;
       }
+    } catch (const BadInput& error) {
+      reason = error.what();
     }
-    if (names.empty()) continue;
-    std::vector<std::string> arguments = {
-        "bench",
-        "--isa",
-        std::string(name_of(isa)),
-        "--filter",
-        fmt::format("^({})$", fmt::join(names, "|")),
-        "--peers",
-        request.peers.empty() ? "none" : fmt::to_string(fmt::join(request.peers, ",")),
-        "--json",
-        "/dev/stdout"};
-    if (options.quick) arguments.emplace_back("--quick");
-    for (Result& result : parse_results(run_again(arguments))) results.push_back(std::move(result));
+    for (const std::string& name : some) report.not_run.push_back({.name = name, .reason = reason});
   }
   return results;
 }
@@ -186,7 +200,7 @@ int run_bench(const Options& options) {
     }
     add(measure_case(*source, request.isa, peers, options.quick ? quick_pace : full_pace));
   }
-  for (Result& result : measure_other(request, options, report)) add(std::move(result));
+  for (Result& result : measure_other(request, peers, options.quick, report)) add(std::move(result));
   show(format_summary(report));
   if (!options.json.empty()) write_text(options.json, format_json(report));
   if (!options.plot.empty()) write_text(options.plot, format_plot(report));

@@ -77,6 +77,9 @@ struct Case {
   [[nodiscard]] Case reference_case() const;
 };
 
+/// elu_backward's in all cases.
+inline constexpr float alpha = 1;
+
 /// "run", "create", …; "dense", "last_axis", …; "onednn", "torch", …
 [[nodiscard]] const char* name_of(Measures measures);
 [[nodiscard]] const char* name_of(Reference reference);

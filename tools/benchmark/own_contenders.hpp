@@ -14,7 +14,4 @@ namespace gradjit::bench {
 [[nodiscard]] std::unique_ptr<Contender> make_own_contender(const Case& source, Isa isa,
                                                             std::shared_ptr<const Tensors> tensors);
 
-/// The alpha of all cases.
-inline constexpr float alpha = 1.0F;
-
 }  // namespace gradjit::bench

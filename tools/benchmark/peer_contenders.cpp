@@ -1,8 +1,7 @@
 #include "tools/benchmark/peer_contenders.hpp"
 
 #include <array>
-
-#include "tools/benchmark/own_contenders.hpp"
+#include <utility>
 
 namespace gradjit::bench {
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,11 +23,6 @@ std::filesystem::path module_of(std::string_view name) {
          fmt::format("gradjit_peer_{}.so", name);
 }
 
-bool is_built(std::string_view name) {
-  std::error_code ignored;
-  return std::filesystem::exists(module_of(name), ignored);
-}
-
 }  // namespace
 
 const std::vector<std::string>& peer_names() {
@@ -33,7 +30,17 @@ const std::vector<std::string>& peer_names() {
   return names;
 }
 
-std::vector<std::string> peers_that_are_built() {
+bool is_built(const std::string& name) {
+  std::error_code ignored;
+  return std::filesystem::exists(module_of(name), ignored);
+}
+
+std::string how_to_get(const std::string& name) {
+  return fmt::format("{} is not built here; tools/bench --peers {} installs what it needs and builds it",
+                     name, name);
+}
+
+std::vector<std::string> built_peers() {
   std::vector<std::string> built;
   std::copy_if(peer_names().begin(), peer_names().end(), std::back_inserter(built), is_built);
   return built;
@@ -47,12 +54,7 @@ std::vector<std::string> parse_peers(std::string_view text) {
       throw tool::BadInput(fmt::format("--peers: '{}' is no peer; expected none or a list of {}", name,
                                        fmt::join(peer_names(), ", ")));
     }
-    if (!is_built(name)) {
-      throw tool::BadInput(
-          fmt::format("--peers: {} is not built here; tools/bench --peers {} installs what it needs "
-                      "and builds it",
-                      name, name));
-    }
+    if (!is_built(name)) throw tool::BadInput("--peers: " + how_to_get(name));
   }
   std::vector<std::string> names;
   std::copy_if(

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +13,11 @@ namespace gradjit::bench {
 /// "onednn", "torch".
 [[nodiscard]] const std::vector<std::string>& peer_names();
 
-/// Those of them whose module lies beside the tool.
-[[nodiscard]] std::vector<std::string> peers_that_are_built();
+/// Whether its module lies beside the tool.
+[[nodiscard]] bool is_built(const std::string& name);
+/// For those who look for one that is not.
+[[nodiscard]] std::string how_to_get(const std::string& name);
+[[nodiscard]] std::vector<std::string> built_peers();
 
 /// The names in `--peers`. Throws `BadInput` for one that is not known, or not built: that says how to get
 /// it.

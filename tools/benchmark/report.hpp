@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "tools/benchmark/result.hpp"
 
 namespace gradjit::bench {

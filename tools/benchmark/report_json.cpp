@@ -55,6 +55,8 @@ Json json_of(const Result& result) {
           {"reference", source.reference == Reference::none ? Json() : Json(name_of(source.reference))},
           {"reference_ns", time_of(result.reference)},
           {"speedup_reference", speedup_of(result.reference)},
+          {"plain_multiply_ns", time_of(result.plain_multiply)},
+          {"of_plain_multiply", speedup_of(result.plain_multiply)},
           {"limited_by", limited_by.empty() ? Json() : Json(limited_by)},
           {"targets", std::move(targets)},
           {"repetitions", result.repetitions},
@@ -75,6 +77,7 @@ Result parse_result(const Json& json) {
           .torch = parse_rival(json, "torch_ns", "speedup_torch"),
           .roofline = parse_rival(json, "roofline_ns", "of_roofline"),
           .reference = parse_rival(json, "reference_ns", "speedup_reference"),
+          .plain_multiply = parse_rival(json, "plain_multiply_ns", "of_plain_multiply"),
           .spread = json.at("spread").get<double>(),
           .repetitions = json.at("repetitions").get<int>(),
           .refusals = json.at("refusals").get<std::map<std::string, std::string>>()};

@@ -1,5 +1,7 @@
 #include "tools/benchmark/result.hpp"
 
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include <omp.h>
@@ -54,7 +56,8 @@ std::string_view cache_that_holds(std::int64_t bytes) {
   };
   if (fits(caches.l1d)) return "L1";
   if (fits(caches.l2)) return "L2";
-  return fits(caches.l3) ? "L3" : "DRAM";
+  // A virtual machine may report the last-level cache of a whole socket.
+  return fits(caches.l3) ? "L3 or DRAM" : "DRAM";
 }
 
 }  // namespace
@@ -90,9 +93,10 @@ Result measure_case(const Case& source, Isa isa, const std::vector<Peer>& peers,
   result.onednn = rival(samples, "onednn");
   result.torch = rival(samples, "torch");
   result.reference = rival(samples, "reference");
-  const auto plain = rival(samples, "plain");
+  result.plain_multiply = rival(samples, "plain");
   const auto non_temporal = rival(samples, "non_temporal");
-  result.roofline = plain && non_temporal->ns < plain->ns ? non_temporal : plain;
+  const bool streams = non_temporal && non_temporal->ns < result.plain_multiply->ns;
+  result.roofline = streams ? non_temporal : result.plain_multiply;
   return result;
 }
 
@@ -128,15 +132,16 @@ std::vector<Target> Result::targets() const {
 }
 
 std::string Result::limited_by() const {
-  if (!roofline) return "";
-  // Where the arrays take as long to go through as the call takes, nothing else is left to win. Below this
-  // share, it is what happens to the elements, in one instruction or another.
+  if (!plain_multiply) return "";
+  // A call that takes about as long as it takes to go through the arrays, with the same stores or better
+  // ones, waits for memory. Below this share it is what happens to the elements, in one instruction or
+  // another.
   constexpr double close = 0.7;
   // So few bytes take less time than the call around them.
   constexpr std::int64_t few_bytes = 4096;
   const std::int64_t touched = source->bytes() * (source->in_place ? 2 : 3);
   if (touched <= few_bytes) return "the call";
-  if (roofline->speedup < close) return "instructions";
+  if (plain_multiply->speedup < close) return "instructions";
   return std::string(cache_that_holds(touched));
 }
 

@@ -1,12 +1,9 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "tools/benchmark/case.hpp"
 #include "tools/benchmark/measure.hpp"
@@ -26,7 +23,8 @@ struct Result {
   };
   double gradjit_ns = 0;
   std::optional<Rival> onednn, torch, roofline, reference;
-  double spread = 0;  ///< Of the repetitions of gradjit_ns, see `relative_spread`.
+  std::optional<Rival> plain_multiply;  ///< The roofline, or slower than it.
+  double spread = 0;                    ///< Of the repetitions of gradjit_ns, see `relative_spread`.
   int repetitions = 0;
   std::map<std::string, std::string> refusals;  ///< Why a peer that is there has no number.
 
@@ -35,7 +33,7 @@ struct Result {
   [[nodiscard]] bool meets(const Target& target) const;
   /// The targets that hold for this result: those of a case that names no instruction set are for AVX-512.
   [[nodiscard]] std::vector<Target> targets() const;
-  /// What keeps the case from being faster, as far as the roofline tells; empty where there is none.
+  /// What keeps the case from being faster, as far as the multiplies tell; empty where there are none.
   [[nodiscard]] std::string limited_by() const;
 };
 

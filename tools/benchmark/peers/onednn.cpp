@@ -93,6 +93,11 @@ dnnl::primitive make_log_softmax(const Request& request, const Descs& descs) {
 #endif
 
 dnnl::primitive make_primitive(const Request& request, const Descs& descs) {
+  constexpr bool is_openmp = DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP;
+  constexpr bool is_sequential = DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_SEQ;
+  if (!is_openmp && !(is_sequential && request.threads == 1)) {
+    throw dnnl::error(dnnl_unimplemented, "this oneDNN is not built for OpenMP, so threads cannot be set");
+  }
   omp_set_num_threads(request.threads);
   return request.operation == gradjit_peer_elu_backward ? make_elu(request, descs)
                                                         : make_log_softmax(request, descs);
