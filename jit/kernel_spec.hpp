@@ -30,10 +30,10 @@ struct KernelSpec {
   Stage stage = Stage::whole;
   DataType dtype = DataType::f32;
   Isa isa = Isa::avx2;
-  bool use_dst = false;          ///< EluBackward's.
-  bool in_place = false;         ///< Results go to diff_dst; KernelArgs::diff_src is not read.
-  /// The tensors are larger than the caches: what comes next is prefetched, and results that don't go in place
-  /// are stored past the caches. `diff_src` is aligned to its elements.
+  bool use_dst = false;   ///< EluBackward's.
+  bool in_place = false;  ///< Results go to diff_dst; KernelArgs::diff_src is not read.
+  /// The tensors are larger than the caches: what comes next is prefetched, and results that don't go in
+  /// place are stored past the caches. diff_src is aligned to its elements, for packed rows to 64 bytes.
   bool streaming = false;
   std::uint32_t alpha_bits = 0;  ///< EluBackward's alpha, as the bits of an f32.
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:

@@ -55,6 +55,8 @@ class PackedRows {
   General blocks_;
   General rest_bytes_;
   General rest_diff_src_;  ///< Where the rest's results go, once they are being worked on; else null.
+  General block_end_;      ///< The rest's bytes, once they are being worked on; else more than any block has.
+  General frame_;          ///< The stack pointer without the copies.
   Tail part_tail_;
   Tail whole_;
   Constant slot_index_;
@@ -91,6 +93,8 @@ PackedRows::PackedRows(const KernelSpec& spec, VectorUnit& v)
       blocks_(a_.argument(offsetof(KernelArgs, outer), "blocks of rows")),
       rest_bytes_(a_.general("bytes of the rest")),
       rest_diff_src_(a_.general("diff_src of the rest")),
+      block_end_(a_.general("end of the block")),
+      frame_(a_.general("stack pointer")),
       slot_index_(slot_index(v, length_)),
       zero_(v.constant(0.0F)),
       sums_(v.vec("sums of rows")),
@@ -102,7 +106,10 @@ PackedRows::PackedRows(const KernelSpec& spec, VectorUnit& v)
 
 void PackedRows::emit() {
   const int lanes = v_.lanes();
+  a_.mov(r64(frame_), a_.rsp);
   a_.sub(a_.rsp, 2 * copy_bytes());
+  a_.and_(a_.rsp, -64);
+  a_.mov(Assembler::r32(block_end_), block_bytes() + 1);
   a_.mov(r64(rest_bytes_), r64(blocks_));
   a_.and_(r64(rest_bytes_), lanes - 1);
   a_.imul(r64(rest_bytes_), r64(rest_bytes_), length_ * elements_->size());
@@ -122,7 +129,8 @@ void PackedRows::emit() {
   });
   a_.end_main_loop();
   take_rest(again);
-  a_.add(a_.rsp, 2 * copy_bytes());
+  a_.mov(a_.rsp, r64(frame_));
+  tensors_.finish();
   a_.leave();
   update_.finish();
 }
@@ -130,6 +138,7 @@ void PackedRows::emit() {
 /// As many rows as there are lanes.
 void PackedRows::block() {
   a_.mark("sum diff_dst of " + std::to_string(v_.lanes()) + " rows");
+  tensors_.prefetch(tensors_.diff_dst(), block_bytes());
   sum();
   a_.mark("update the rows");
   update();
@@ -204,7 +213,12 @@ std::optional<Vec> PackedRows::lanes_of_row(int row, int first_lane, int width) 
 }
 
 void PackedRows::update() {
+  Xbyak::Label done;
   for (int first = 0; first < length_; first += update_.unroll()) {
+    if (first > 0) {
+      a_.cmp(r64(block_end_), first * elements_->vector_bytes());
+      a_.jbe(done, Xbyak::CodeGenerator::T_NEAR);
+    }
     update_.group({std::min(update_.unroll(), length_ - first),
                    [this, first](const Xbyak::Reg64& tensor, int index) {
                      return tensor + (first + index) * elements_->vector_bytes();
@@ -221,6 +235,7 @@ void PackedRows::update() {
                    },
                    whole_});
   }
+  a_.L(done);
 }
 
 /// After the whole blocks: copies the rest to the stack and goes back to `again` for one block more; then
@@ -242,6 +257,7 @@ void PackedRows::take_rest(const Xbyak::Label& again) {
     a_.mov(tensors_.diff_src(), tensors_.diff_dst());
   }
   a_.mov(Assembler::r32(blocks_), 1);
+  a_.mov(r64(block_end_), r64(rest_bytes_));
   a_.jmp(again);
   a_.L(copy_out);
   copy_adjacent(v_, rest_diff_src_, a_.rsp + copy_bytes(), rest_bytes_);

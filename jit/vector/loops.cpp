@@ -127,12 +127,29 @@ void repeat(Assembler& a, const General& count, const std::function<void()>& bod
   a.L(done);
 }
 
+namespace {
+
+/// Copies 2 to 32 bytes, a power of two.
+void copy_piece(Assembler& a, const Xbyak::RegExp& to, const Xbyak::RegExp& from, int bytes,
+                const Vec& vector, const General& value) {
+  if (bytes >= 16) {
+    const Xbyak::Xmm reg(bytes == 16 ? Xbyak::Operand::XMM : Xbyak::Operand::YMM, vector.index());
+    a.vmovups(reg, a.ptr[from]);
+    a.vmovups(a.ptr[to], reg);
+  } else {
+    const Xbyak::Reg reg = Assembler::r64(value).changeBit(8 * bytes);
+    a.mov(reg, a.ptr[from]);
+    a.mov(a.ptr[to], reg);
+  }
+}
+
+}  // namespace
+
 void copy_adjacent(VectorUnit& v, const General& to, const Xbyak::RegExp& from, const General& bytes) {
   Assembler& a = v.assembler();
   const General copied = a.general("bytes copied");
   const General value = a.general("value");
   const Vec vector = v.vec("copy");
-  const Xbyak::Xmm sixteen_bytes(vector.index());
   const Xbyak::Reg64 offset = Assembler::r64(copied);
   const Xbyak::RegExp source = from + offset;
   const Xbyak::RegExp target = Assembler::r64(to) + offset;
@@ -140,22 +157,20 @@ void copy_adjacent(VectorUnit& v, const General& to, const Xbyak::RegExp& from, 
   Xbyak::Label pieces;
   a.xor_(Assembler::r32(copied), Assembler::r32(copied));
   a.L(next);
-  a.lea(Assembler::r64(value), a.ptr[offset + 16]);
+  // Whole vectors: what is written in pieces cannot be read as one until it is in the cache.
+  a.lea(Assembler::r64(value), a.ptr[offset + 4 * v.lanes()]);
   a.cmp(Assembler::r64(value), Assembler::r64(bytes));
   a.ja(pieces);
-  a.vmovups(sixteen_bytes, a.ptr[source]);
-  a.vmovups(a.ptr[target], sixteen_bytes);
+  v.load_raw(vector, a.ptr[source]);
+  v.store_raw(a.ptr[target], vector);
   a.mov(offset, Assembler::r64(value));
   a.jmp(next);
   a.L(pieces);
-  for (const int piece : {8, 4, 2}) {
-    const int bits = 8 * piece;
-    const Xbyak::Reg reg = Assembler::r64(value).changeBit(bits);
+  for (int piece = 2 * v.lanes(); piece >= 2; piece /= 2) {
     Xbyak::Label skip;
     a.test(Assembler::r32(bytes), piece);
     a.jz(skip);
-    a.mov(reg, a.ptr[source]);
-    a.mov(a.ptr[target], reg);
+    copy_piece(a, target, source, piece, vector, value);
     a.add(offset, piece);
     a.L(skip);
   }

@@ -49,8 +49,10 @@ void KernelState::load(KernelCache& cache, bool streaming, Kernels& kernels) con
 }
 
 const Kernels& KernelState::kernels_for(const Pointers& pointers) const {
+  // Packed rows are whole vectors from the first on, others begin with a partial one.
+  const std::int64_t alignment = plan_.spec.loop == jit::Loop::packed_rows ? 64 : plan_.element_size;
   const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
-  const bool is_aligned = address % static_cast<std::uintptr_t>(plan_.element_size) == 0;
+  const bool is_aligned = address % static_cast<std::uintptr_t>(alignment) == 0;
   return plan_.spec.streaming && !is_aligned ? plain_kernels_ : kernels_;
 }
 

@@ -37,8 +37,7 @@ class KernelState {
   Plan plan_;
   jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
-  Kernels
-      plain_kernels_;  ///< In place of streaming ones, for a diff_src that is not aligned to its elements.
+  Kernels plain_kernels_;  ///< In place of streaming ones, where diff_src is not aligned as they need.
   ExecutorRef executor_;
 };
 

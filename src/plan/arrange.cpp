@@ -187,8 +187,11 @@ void make_segments(Plan& plan) {
 /// Whether the tensors are so large, and lie so, that kernels stream them.
 bool streams(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
-  if (plan.bytes <= cached || stages_any(plan) || plan.spec.loop == Loop::packed_rows) {
+  if (plan.bytes <= cached || stages_any(plan)) {
     return false;
+  }
+  if (plan.spec.loop == Loop::packed_rows) {
+    return true;  // whole vectors, from the first to the last
   }
   const std::int64_t run = plan.spec.loop == Loop::rows ? plan.axis.size
                            : plan.dense == Plan::none   ? 1

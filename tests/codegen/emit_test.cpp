@@ -30,12 +30,10 @@ void add_elu(std::vector<KernelSpec>& specs, KernelSpec spec) {
 
 void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
   spec.operation = Operation::log_softmax_backward;
-  if (!spec.streaming) {  // packed rows never are
-    spec.loop = Loop::packed_rows;
-    for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
-      spec.axis_rest = length;
-      specs.push_back(spec);
-    }
+  spec.loop = Loop::packed_rows;
+  for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
+    spec.axis_rest = length;
+    specs.push_back(spec);
   }
   for (const Stage stage : {Stage::whole, Stage::sum, Stage::update}) {
     spec.stage = stage;

@@ -106,6 +106,14 @@ TEST_P(Streaming, EluBackward) {
   }
 }
 
+TEST_P(Streaming, LogSoftmaxBackwardAlongPackedRows) {
+  for (const std::int64_t length : {1, 3, 10, 16, 17, 32}) {
+    for (const std::int64_t rows : {352, 353, 367}) {
+      check({.is_elu = false, .dims = {rows, length}, .axis = 1, .special_one_in = 100});
+    }
+  }
+}
+
 /// Rows whose ends after whole chunks are shorter and longer than what lies before an aligned diff_src.
 TEST_P(Streaming, LogSoftmaxBackwardAlongRows) {
   for (const std::int64_t length : {2048, 2049, 2055, 2064, 2175, 2300}) {
