@@ -24,7 +24,10 @@ ExpEmitter::ExpEmitter(VectorUnit& v, const ExpModel& model)
       minus_ln2_low_(v.constant(model.minus_ln2_low)),
       table_(four_entries(v, model.table)),
       table_low_(four_entries(v, model.table_low)),
-      exponent_bits_(v.constant_bits(exponent_mask)) {
+      exponent_bits_(v.constant_bits(exponent_mask)),
+      biased_magic_(v.constant(model.unbiased_magic + 127)),
+      number_is_exponent_(v.scales_by_numbers() && model.table_bits == 0 &&
+                          model.magic == model.unbiased_magic + 127) {
   for (int i = 0; i <= model.degree; ++i) {
     coefficients_.push_back(v.constant(model.coefficients[static_cast<std::size_t>(i)]));
   }
@@ -54,26 +57,42 @@ void ExpEmitter::hoist(int reserve) {
   for (std::size_t i = first; i + 1 < coefficients_.size(); ++i) {
     order.push_back(&coefficients_[i]);
   }
-  if (model_.table_bits != 0) {
+  if (v_.scales_by_numbers()) {
+    order.push_back(&biased_magic_);
+  } else if (model_.table_bits != 0) {
     order.push_back(&exponent_bits_);
   }
   v_.hoist(order, reserve);
 }
 
 void ExpEmitter::fast(std::span<ExpRegisters> vectors) {
-  reduce(vectors);
+  reduce(vectors, number_is_exponent_);
   if (model_.table_bits == 0) {
     polynomial(vectors);
-    for (ExpRegisters& vector : vectors) {
-      v_.shift_left(vector.power, vector.power, 23);
-    }
-    return;
   }
   for (ExpRegisters& vector : vectors) {
-    table(vector);
-    v_.shift_left(vector.power, vector.power, 23 - model_.table_bits);
-    v_.bit_and(vector.power, vector.power, exponent_bits_);
+    if (model_.table_bits != 0) {
+      table(vector);
+    }
+    scale(vector);
   }
+}
+
+/// p * 2^N, from `power`: what `reduce` has left there.
+void ExpEmitter::scale(ExpRegisters& vector) {
+  const Vec& power = vector.power;
+  if (v_.scales_by_numbers()) {
+    if (!number_is_exponent_) {
+      v_.sub(power, power, biased_magic_);
+    }
+    v_.scale(vector.mantissa, power);
+    return;
+  }
+  v_.shift_left(power, power, 23 - model_.table_bits);
+  if (model_.table_bits != 0) {
+    v_.bit_and(power, power, exponent_bits_);
+  }
+  v_.mul(vector.mantissa, vector.mantissa, power);
 }
 
 void ExpEmitter::careful_mantissa(ExpRegisters& vector) {
@@ -83,7 +102,7 @@ void ExpEmitter::careful_mantissa(ExpRegisters& vector) {
   v_.move(vector.power, v_.constant(model_.highest));
   v_.min(vector.x, vector.power, vector.x);
   const std::span<ExpRegisters> one(&vector, 1);
-  reduce(one);
+  reduce(one, false);
   if (model_.table_bits == 0) {
     polynomial(one);
   } else {
@@ -105,7 +124,11 @@ void ExpEmitter::powers_of_halves(const Vec& half, const Vec& exponent) {
   power_of_biased(exponent, exponent);
 }
 
-void ExpEmitter::reduce(std::span<ExpRegisters> vectors) {
+/// `x` becomes r, `power` t; with `keeps_number`, n.
+void ExpEmitter::reduce(std::span<ExpRegisters> vectors, bool keeps_number) {
+  const auto n = [&](const ExpRegisters& vector) -> const Vec& {
+    return keeps_number ? vector.power : vector.mantissa;
+  };
   for (ExpRegisters& vector : vectors) {
     v_.move(vector.power, magic_);
   }
@@ -113,14 +136,14 @@ void ExpEmitter::reduce(std::span<ExpRegisters> vectors) {
     v_.add_product(vector.power, vector.x, log2e_);
   }
   for (ExpRegisters& vector : vectors) {
-    v_.sub(vector.mantissa, vector.power, magic_);
+    v_.sub(n(vector), vector.power, magic_);
   }
   for (ExpRegisters& vector : vectors) {
-    v_.add_product(vector.x, vector.mantissa, minus_ln2_high_);
+    v_.add_product(vector.x, n(vector), minus_ln2_high_);
   }
   if (model_.two_step_reduction) {
     for (ExpRegisters& vector : vectors) {
-      v_.add_product(vector.x, vector.mantissa, minus_ln2_low_);
+      v_.add_product(vector.x, n(vector), minus_ln2_low_);
     }
   }
 }

@@ -10,8 +10,8 @@ namespace gradjit::jit {
 /// Registers for one vector's scale * exp(x).
 struct ExpRegisters {
   Vec x;         ///< In: the argument. Lost.
-  Vec power;     ///< Out: 2^N (`reduce_and_scale`), or N + 127 as integers (`careful_mantissa`).
-  Vec mantissa;  ///< Out: p, so that p * 2^N is the result.
+  Vec power;     ///< Out: N + 127 as integers (`careful_mantissa`), or nothing.
+  Vec mantissa;  ///< Out: p, so that p * 2^N is the result (`careful_mantissa`), or the result itself.
   Vec scratch;   ///< Held for models with a table only.
 };
 
@@ -25,7 +25,7 @@ class ExpEmitter {
   /// Puts constants into registers while more than `reserve` stay free.
   void hoist(int reserve);
 
-  /// For x from fast_from to fast_to: p and 2^N. Several vectors at once hide the latency.
+  /// For x from fast_from to fast_to. Several vectors at once hide the latency.
   void fast(std::span<ExpRegisters> vectors);
   /// For any x: p and, as integers, N + 127.
   void careful_mantissa(ExpRegisters& vector);
@@ -37,7 +37,8 @@ class ExpEmitter {
   void powers_of_halves(const Vec& half, const Vec& exponent);
 
  private:
-  void reduce(std::span<ExpRegisters> vectors);
+  void reduce(std::span<ExpRegisters> vectors, bool keeps_number);
+  void scale(ExpRegisters& vector);
   void polynomial(std::span<ExpRegisters> vectors);
   void table(ExpRegisters& vector);
 
@@ -51,6 +52,8 @@ class ExpEmitter {
   Constant table_;
   Constant table_low_;
   Constant exponent_bits_;
+  Constant biased_magic_;  ///< Less than t by N, as numbers.
+  bool number_is_exponent_;
 };
 
 }  // namespace gradjit::jit

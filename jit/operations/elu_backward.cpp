@@ -100,10 +100,9 @@ class FromSrc : public Derivative {
     exp_.fast(lanes);
     v.assembler().mark("diff_src = diff_dst, times that where src > 0 does not hold");
     for (int i = 0; i < vectors; ++i) {
-      const auto& [g, power, p, scratch] = lanes[static_cast<std::size_t>(i)];
-      v.mul(p, p, power);
+      const auto& [g, unused, factor, scratch] = lanes[static_cast<std::size_t>(i)];
       c_.load_diff_dst(g, i, tail);
-      v.multiply_where(not_positive[static_cast<std::size_t>(i)], g, p, g);
+      v.multiply_where(not_positive[static_cast<std::size_t>(i)], g, factor, g);
     }
     for (int i = 0; i < vectors; ++i) {
       c_.store(lanes[static_cast<std::size_t>(i)].x, i, tail);

@@ -34,12 +34,10 @@ void SoftmaxUpdate::group(const Group& group) {
     elements_.load(lanes.back().x, group.at(tensors_.activation(), i), group.tail);
   }
   v_.assembler().mark("is any |dst| great?");
-  // As integers, magnitudes order like the numbers, with NaN above all.
   const Vec& greatest = lanes[0].power;
   v_.bit_and(greatest, lanes[0].x, magnitude_bits_);
   for (std::size_t i = 1; i < lanes.size(); ++i) {
-    v_.bit_and(lanes[i].power, lanes[i].x, magnitude_bits_);
-    v_.max_u32(greatest, greatest, lanes[i].power);
+    v_.max_magnitude(greatest, lanes[i].x, magnitude_bits_, lanes[i].power);
   }
   const auto careful = std::make_shared<Xbyak::Label>();
   const auto done = std::make_shared<Xbyak::Label>();
@@ -52,7 +50,6 @@ void SoftmaxUpdate::group(const Group& group) {
   v_.assembler().mark("diff_src = diff_dst - exp(dst) * sum");
   for (int i = 0; i < group.vectors; ++i) {
     ExpRegisters& vector = lanes[static_cast<std::size_t>(i)];
-    v_.mul(vector.mantissa, vector.mantissa, vector.power);
     finish_vector(group, i, vector);
   }
   v_.assembler().L(*done);

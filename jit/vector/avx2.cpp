@@ -14,6 +14,12 @@ void Avx2::bit_and(const Vec& to, const Vec& a, const Value& b) {
   with(b, [&](const auto& operand) { a_.vpand(ymm(to), ymm(a), operand); });
 }
 
+void Avx2::max_magnitude(const Vec& greatest, const Vec& x, const Value& magnitude_bits, const Vec& scratch) {
+  // As integers, magnitudes order like the numbers, with NaN above all.
+  bit_and(scratch, x, magnitude_bits);
+  max_u32(greatest, greatest, scratch);
+}
+
 void Avx2::shuffle_quads(const Vec& to, const Vec& a, const Vec& b, int /*distance*/, bool upper) {
   a_.vperm2f128(ymm(to), ymm(a), ymm(b), upper ? 0x31 : 0x20);
 }

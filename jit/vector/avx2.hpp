@@ -10,6 +10,9 @@ class Avx2 : public VectorUnit {
   explicit Avx2(Assembler& assembler) : VectorUnit(assembler, 8) {}
 
   [[nodiscard]] int registers_per_mask() const override { return 1; }
+  [[nodiscard]] bool scales_by_numbers() const override { return false; }
+  void max_magnitude(const Vec& greatest, const Vec& x, const Value& magnitude_bits,
+                     const Vec& scratch) override;
   [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
   [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
   void move(const Vec& to, const Value& from) override;

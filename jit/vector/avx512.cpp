@@ -166,6 +166,12 @@ void Avx512::bit_and(const Vec& to, const Vec& a, const Value& b) {
   with(b, [&](const auto& operand) { a_.vpandd(zmm(to), zmm(a), operand); });
 }
 
+void Avx512::max_magnitude(const Vec& greatest, const Vec& x, const Value& /*magnitude_bits*/,
+                           const Vec& /*scratch*/) {
+  constexpr std::uint8_t greater_magnitude_without_sign = 0xB;
+  a_.vrangeps(zmm(greatest), zmm(greatest), zmm(x), greater_magnitude_without_sign);
+}
+
 void Avx512::shuffle_quads(const Vec& to, const Vec& a, const Vec& b, int distance, bool upper) {
   const int lower_order = distance == 8 ? 0x44 : 0x88;  // quads 0 and 1, or 0 and 2, of each
   const int upper_order = distance == 8 ? 0xEE : 0xDD;  // quads 2 and 3, or 1 and 3

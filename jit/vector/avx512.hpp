@@ -11,6 +11,9 @@ class Avx512 : public VectorUnit {
   Avx512(Assembler& assembler, bool bf16);
 
   [[nodiscard]] int registers_per_mask() const override { return 0; }
+  [[nodiscard]] bool scales_by_numbers() const override { return true; }
+  void max_magnitude(const Vec& greatest, const Vec& x, const Value& magnitude_bits,
+                     const Vec& scratch) override;
   [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
   [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
   void move(const Vec& to, const Value& from) override;

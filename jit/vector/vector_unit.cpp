@@ -87,6 +87,8 @@ void VectorUnit::negated_multiply_add(const Vec& x, const Vec& a, const Value& b
   with(b, [&](const auto& operand) { a_.vfnmadd213ps(reg(x), reg(a), operand); });
 }
 
+void VectorUnit::scale(const Vec& x, const Vec& exponent) { a_.vscalefps(reg(x), reg(x), reg(exponent)); }
+
 void VectorUnit::max(const Vec& to, const Vec& a, const Value& b) {
   with(b, [&](const auto& operand) { a_.vmaxps(reg(to), reg(a), operand); });
 }
