@@ -21,6 +21,16 @@ jit::KernelArgs one_call_of(const Plan& plan) {
   return direct_args(plan, block, plan.axis.size);
 }
 
+void load_kernels(const Plan& plan, KernelCache& cache, Kernels& kernels) {
+  kernels[static_cast<std::size_t>(KernelRole::main)] = cache.get(plan.spec, compile);
+  if (!plan.is_segmented()) {
+    return;
+  }
+  for (const KernelRole role : {KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
+    kernels[static_cast<std::size_t>(role)] = cache.get(spec_of(plan, role), compile);
+  }
+}
+
 }  // namespace
 
 KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& caches,
@@ -28,32 +38,24 @@ KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& cach
     : plan_(make_plan(request, isa, caches)), one_call_(one_call_of(plan_)), executor_(executor) {}
 
 void KernelState::load(KernelCache& cache) {
-  load(cache, plan_.spec.streaming, kernels_);
+  load_kernels(plan_, cache, kernels_);
   if (plan_.spec.streaming) {
-    load(cache, false, plain_kernels_);
-  }
-}
-
-void KernelState::load(KernelCache& cache, bool streaming, Kernels& kernels) const {
-  const auto get = [&](KernelRole role) {
-    jit::KernelSpec spec = spec_of(plan_, role);
-    spec.streaming = streaming;
-    kernels[static_cast<std::size_t>(role)] = cache.get(spec, compile);
-  };
-  get(KernelRole::main);
-  if (plan_.is_segmented()) {
-    get(KernelRole::main_rest);
-    get(KernelRole::sum);
-    get(KernelRole::sum_rest);
+    Plan plain = plan_;
+    plain.spec.streaming = false;
+    auto kernels = std::make_unique<Kernels>();
+    load_kernels(plain, cache, *kernels);
+    plain_kernels_ = std::move(kernels);
   }
 }
 
 const Kernels& KernelState::kernels_for(const Pointers& pointers) const {
+  if (!plain_kernels_) {
+    return kernels_;
+  }
   // Packed rows are whole vectors from the first on, others begin with a partial one.
   const std::int64_t alignment = plan_.spec.loop == jit::Loop::packed_rows ? 64 : plan_.element_size;
   const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
-  const bool is_aligned = address % static_cast<std::uintptr_t>(alignment) == 0;
-  return plan_.spec.streaming && !is_aligned ? plain_kernels_ : kernels_;
+  return address % static_cast<std::uintptr_t>(alignment) == 0 ? kernels_ : *plain_kernels_;
 }
 
 void KernelState::run(const Buffers& buffers, Executor& executor) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -30,14 +31,14 @@ class KernelState {
   void run(const Buffers& buffers, Executor& executor) const;
 
  private:
-  void load(KernelCache& cache, bool streaming, Kernels& kernels) const;
   [[nodiscard]] const Kernels& kernels_for(const Pointers& pointers) const;
   void run_one_call(const Kernels& kernels, const Pointers& pointers) const;
 
   Plan plan_;
   jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
-  Kernels plain_kernels_;  ///< In place of streaming ones, where diff_src is not aligned as they need.
+  /// In place of streaming ones, where diff_src is not aligned as they need; null if there are none.
+  std::unique_ptr<const Kernels> plain_kernels_;
   ExecutorRef executor_;
 };
 
