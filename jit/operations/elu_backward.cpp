@@ -40,21 +40,30 @@ struct Context {
   Xbyak::Reg64 offset;  ///< In bytes, from the start of the run.
   float alpha;
 
-  [[nodiscard]] Xbyak::RegExp at(const Xbyak::Reg64& tensor, int vector) const {
-    return tensor + offset + vector * elements.vector_bytes();
+  int first_vector = 0;  ///< Of the group's.
+
+  using Vectors = std::span<const Vec* const>;
+  [[nodiscard]] Xbyak::RegExp at(const Xbyak::Reg64& tensor) const {
+    return tensor + offset + first_vector * elements.vector_bytes();
   }
-  void load_activation(const Vec& x, int vector, const Tail& tail) const {
-    elements.load(x, at(tensors.activation(), vector), tail);
+  /// The same from another vector of the group on.
+  [[nodiscard]] Context from(int vector) const {
+    Context context = *this;
+    context.first_vector = vector;
+    return context;
   }
-  void load_diff_dst(const Vec& g, int vector, const Tail& tail) const {
-    elements.load(g, at(tensors.diff_dst(), vector), tail);
+  void load_activation(Vectors x, const Tail& tail) const {
+    elements.load_group(x, at(tensors.activation()), tail);
   }
-  void store(const Vec& result, int vector, const Tail& tail) const {
-    tensors.store(elements, at(tensors.diff_src(), vector), result, tail);
+  void load_diff_dst(Vectors g, const Tail& tail) const {
+    elements.load_group(g, at(tensors.diff_dst()), tail);
+  }
+  void store(Vectors results, const Tail& tail) const {
+    tensors.store(elements, at(tensors.diff_src()), results, tail);
   }
   void prefetch(int vectors) const {
-    tensors.prefetch(at(tensors.activation(), 0), vectors * elements.vector_bytes());
-    tensors.prefetch(at(tensors.diff_dst(), 0), vectors * elements.vector_bytes());
+    tensors.prefetch(at(tensors.activation()), vectors * elements.vector_bytes());
+    tensors.prefetch(at(tensors.diff_dst()), vectors * elements.vector_bytes());
   }
 };
 
@@ -88,8 +97,12 @@ class FromSrc : public Derivative {
     std::vector<ExpRegisters> lanes;
     for (int i = 0; i < vectors; ++i) {
       lanes.push_back(exp_.registers());
-      c_.load_activation(lanes.back().x, i, tail);
     }
+    std::vector<const Vec*> x;
+    for (const ExpRegisters& lane : lanes) {
+      x.push_back(&lane.x);
+    }
+    c_.load_activation(x, tail);
     const auto done = std::make_shared<Xbyak::Label>();
     jump_if_careful(lanes, done);
     std::vector<Mask> not_positive;
@@ -99,14 +112,12 @@ class FromSrc : public Derivative {
     v.assembler().mark("alpha * exp(src)");
     exp_.fast(lanes);
     v.assembler().mark("diff_src = diff_dst, times that where src > 0 does not hold");
-    for (int i = 0; i < vectors; ++i) {
-      const auto& [g, unused, factor, scratch] = lanes[static_cast<std::size_t>(i)];
-      c_.load_diff_dst(g, i, tail);
-      v.multiply_where(not_positive[static_cast<std::size_t>(i)], g, factor, g);
+    const std::vector<const Vec*>& g = x;  // src is no longer needed
+    c_.load_diff_dst(g, tail);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      v.multiply_where(not_positive[i], *g[i], lanes[i].mantissa, *g[i]);
     }
-    for (int i = 0; i < vectors; ++i) {
-      c_.store(lanes[static_cast<std::size_t>(i)].x, i, tail);
-    }
+    c_.store(g, tail);
     v.assembler().L(*done);
   }
 
@@ -147,12 +158,12 @@ class FromSrc : public Derivative {
   void careful_vector(const Tail& tail) {
     VectorUnit& v = c_.v;
     ExpRegisters lane = exp_.registers();
-    c_.load_activation(lane.x, 0, tail);
+    c_.load_activation(std::array{&lane.x}, tail);
     const Mask not_positive = v.compare(lane.x, Compare::not_greater_or_nan, zero_);
     exp_.careful_mantissa(lane);
     const auto& [first, rest, product, scratch] = lane;
     const Vec g = v.vec("diff_dst");
-    c_.load_diff_dst(g, 0, tail);
+    c_.load_diff_dst(std::array{&g}, tail);
     v.move(first, v.constant_bits(lowest_single_exponent + 127));
     v.max_i32(first, first, rest);
     v.sub_i32(rest, rest, first);
@@ -163,7 +174,7 @@ class FromSrc : public Derivative {
     exp_.powers_of_halves(half, rest);
     v.mul(product, product, half);
     v.multiply_where(not_positive, g, product, rest);
-    c_.store(g, 0, tail);
+    c_.store(std::array{&g}, tail);
   }
 
   Context c_;
@@ -185,19 +196,35 @@ class Simple : public Derivative {
 
   void group(int vectors, const Tail& tail) override {
     c_.prefetch(vectors);
-    for (int i = 0; i < vectors; ++i) {
-      const Vec x = c_.v.vec("x");
-      const Vec g = c_.v.vec("diff_dst");
-      c_.load_activation(x, i, tail);
-      const Mask not_positive = c_.v.compare(x, Compare::not_greater_or_nan, zero_);
-      factor_(x);
-      c_.load_diff_dst(g, i, tail);
-      c_.v.multiply_where(not_positive, g, x, g);
-      c_.store(g, i, tail);
+    // Two at a time, where elements come in pairs.
+    for (int first = 0; first < vectors; first += 2) {
+      few(first, std::min(2, vectors - first), tail);
     }
   }
 
  private:
+  void few(int first, int count, const Tail& tail) {
+    std::array<Vec, 2> x;
+    std::array<Vec, 2> g;
+    std::vector<const Vec*> all_x;
+    std::vector<const Vec*> all_g;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      x[i] = c_.v.vec("x");
+      g[i] = c_.v.vec("diff_dst");
+      all_x.push_back(&x[i]);
+      all_g.push_back(&g[i]);
+    }
+    const Context c = c_.from(first);
+    c.load_activation(all_x, tail);
+    c.load_diff_dst(all_g, tail);
+    for (std::size_t i = 0; i < all_x.size(); ++i) {
+      const Mask not_positive = c_.v.compare(x[i], Compare::not_greater_or_nan, zero_);
+      factor_(x[i]);
+      c_.v.multiply_where(not_positive, g[i], x[i], g[i]);
+    }
+    c.store(all_g, tail);
+  }
+
   Context c_;
   Constant zero_;
   Factor factor_;

@@ -307,7 +307,7 @@ void Rows::update_group(int vectors, int first_vector, const Tail& tail) {
                  [this, first_vector](const Xbyak::Reg64& tensor, int index) {
                    return tensor + update_offset() + (first_vector + index) * elements_->vector_bytes();
                  },
-                 [this](int, const Vec&) -> const Vec& { return row_sum_; }, tail});
+                 [this](int, const Vec&) -> const Vec& { return row_sum_; }, tail, true});
 }
 
 }  // namespace

@@ -31,7 +31,19 @@ void SoftmaxUpdate::group(const Group& group) {
   std::vector<ExpRegisters> lanes;
   for (int i = 0; i < group.vectors; ++i) {
     lanes.push_back(exp_.registers());
-    elements_.load(lanes.back().x, group.at(tensors_.activation(), i), group.tail);
+  }
+  // Where lanes are alike, it does not matter which has which element.
+  const bool in_pairs = group.has_one_sum && elements_.pairs_are_cheaper();
+  if (in_pairs) {
+    std::vector<const Vec*> x;
+    for (const ExpRegisters& vector : lanes) {
+      x.push_back(&vector.x);
+    }
+    elements_.load_group(x, group.at(tensors_.activation(), 0), group.tail);
+  } else {
+    for (int i = 0; i < group.vectors; ++i) {
+      elements_.load(lanes[static_cast<std::size_t>(i)].x, group.at(tensors_.activation(), i), group.tail);
+    }
   }
   v_.assembler().mark("is any |dst| great?");
   const Vec& greatest = lanes[0].power;
@@ -48,11 +60,28 @@ void SoftmaxUpdate::group(const Group& group) {
                       (group.vectors == 1 ? " vector" : " vectors"));
   exp_.fast(lanes);
   v_.assembler().mark("diff_src = diff_dst - exp(dst) * sum");
-  for (int i = 0; i < group.vectors; ++i) {
-    ExpRegisters& vector = lanes[static_cast<std::size_t>(i)];
-    finish_vector(group, i, vector);
+  if (in_pairs) {
+    finish_in_pairs(group, lanes);
+  } else {
+    for (int i = 0; i < group.vectors; ++i) {
+      finish_vector(group, i, lanes[static_cast<std::size_t>(i)]);
+    }
   }
   v_.assembler().L(*done);
+}
+
+void SoftmaxUpdate::finish_in_pairs(const Group& group, std::vector<ExpRegisters>& vectors) {
+  std::vector<const Vec*> diff_dst;
+  std::vector<const Vec*> results;
+  for (const ExpRegisters& vector : vectors) {
+    diff_dst.push_back(&vector.x);
+    results.push_back(&vector.mantissa);
+  }
+  elements_.load_group(diff_dst, group.at(tensors_.diff_dst(), 0), group.tail);
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    v_.negated_multiply_add(*results[i], group.sum(static_cast<int>(i), vectors[i].power), *diff_dst[i]);
+  }
+  tensors_.store(elements_, group.at(tensors_.diff_src(), 0), results, group.tail);
 }
 
 /// From exp(dst) in `mantissa`; the other registers are free.

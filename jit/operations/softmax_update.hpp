@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "jit/math/exp.hpp"
 #include "jit/operations/tensors.hpp"
@@ -20,13 +21,15 @@ class SoftmaxUpdate {
   /// `Assembler::emit_later`: registers that they name must be held until then.
   struct Group {
     int vectors;
-    /// Where vector `index` of the group lies in the tensor that this register points to.
+    /// Where vector `index` of the group lies in the tensor that this register points to; they are adjacent.
     std::function<Xbyak::RegExp(const Xbyak::Reg64& tensor, int index)> at;
     /// The register with the sums for its lanes: one of the user's own, or `scratch` when it has put them
     /// there.
     std::function<const Vec&(int index, const Vec& scratch)> sum;
     /// Of every vector in the group. Must live as long as the registers.
     const Tail& tail;
+    /// All lanes have the same sum.
+    bool has_one_sum = false;
   };
   void group(const Group& group);
 
@@ -40,6 +43,7 @@ class SoftmaxUpdate {
 
  private:
   void finish_vector(const Group& group, int index, ExpRegisters& vector);
+  void finish_in_pairs(const Group& group, std::vector<ExpRegisters>& vectors);
   void put_off(const Group& group, Xbyak::Label& careful, const Xbyak::Label& done);
   void careful_exp();
 

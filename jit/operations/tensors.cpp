@@ -56,6 +56,19 @@ void Tensors::store(Elements& elements, const Xbyak::RegExp& to, const Vec& resu
   }
 }
 
+void Tensors::store(Elements& elements, const Xbyak::RegExp& to, std::span<const Vec* const> results,
+                    const Tail& tail) const {
+  const auto at = [&](std::size_t i) { return to + static_cast<int>(i) * elements.vector_bytes(); };
+  const auto pair = [&](std::size_t i) {
+    if (aligned()) {
+      elements.stream_pair(at(i), *results[i], *results[i + 1]);
+    } else {
+      elements.store_pair(at(i), *results[i], *results[i + 1]);
+    }
+  };
+  for_pairs(results.size(), tail, pair, [&](std::size_t i) { store(elements, at(i), *results[i], tail); });
+}
+
 void Tensors::finish() {
   if (aligned()) {
     a_.sfence();

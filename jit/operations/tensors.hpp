@@ -31,6 +31,9 @@ class Tensors {
   [[nodiscard]] std::optional<Xbyak::Reg64> aligned() const;
   /// Stores a vector of results, past the caches where the kernel does that and the vector is whole.
   void store(Elements& elements, const Xbyak::RegExp& to, const Vec& result, const Tail& tail) const;
+  /// The same for adjacent vectors that came by `Elements::load_group`.
+  void store(Elements& elements, const Xbyak::RegExp& to, std::span<const Vec* const> results,
+             const Tail& tail) const;
   /// Makes results that were stored past the caches visible to other threads.
   void finish();
 

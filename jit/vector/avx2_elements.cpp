@@ -8,6 +8,7 @@ namespace gradjit::jit {
 namespace {
 
 constexpr std::uint32_t exponent_bits = 0x7F800000U;
+constexpr std::uint32_t upper_half = 0xFFFF0000U;
 
 }  // namespace
 
@@ -53,7 +54,7 @@ class Avx2Elements : public Elements {
   }
 
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
-    round(from);
+    narrow(from);
     if (!tail.whole()) {
       store_pieces(to, from, tail);
     } else if (dtype_ == DataType::f32) {
@@ -64,12 +65,45 @@ class Avx2Elements : public Elements {
   }
 
   void stream(const Xbyak::RegExp& to, const Vec& from) override {
-    round(from);
+    narrow(from);
     if (dtype_ == DataType::f32) {
       a_.vmovntps(a_.yword[to], ymm(from));
     } else {
       a_.vmovntps(a_.xword[to], xmm(from));
     }
+  }
+
+  bool pairs_are_cheaper() const override { return dtype_ == DataType::bf16; }
+
+  void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) override {
+    if (!pairs_are_cheaper()) {
+      Elements::load_pair(a, b, from);
+      return;
+    }
+    // Each word of memory is an even element, then an odd one.
+    a_.vmovups(ymm(b), a_.yword[from]);
+    a_.vpslld(ymm(a), ymm(b), 16);
+    v_.bit_and(b, b, v_.constant_bits(upper_half));
+  }
+
+  void store_pair(const Xbyak::RegExp& to, const Vec& a, const Vec& b) override {
+    if (!pairs_are_cheaper()) {
+      Elements::store_pair(to, a, b);
+      return;
+    }
+    narrow_pair(a, b);
+    a_.vmovups(a_.yword[to], ymm(b));
+  }
+
+  void stream_pair(const Xbyak::RegExp& to, const Vec& a, const Vec& b) override {
+    if (!pairs_are_cheaper()) {
+      Elements::stream_pair(to, a, b);
+      return;
+    }
+    narrow_pair(a, b);
+    a_.vmovntps(a_.xword[to], xmm(b));
+    a_.vextractf128(xmm(b), ymm(b), 1);
+    a_.vmovntps(a_.xword[to + vector_bytes()], xmm(b));
   }
 
   Value read(const Vec& scratch, const Xbyak::RegExp& from, const Tail& tail) override {
@@ -182,16 +216,30 @@ class Avx2Elements : public Elements {
   }
 
   /// To the type; sixteen-bit ones in the lower half.
-  void round(const Vec& value) {
+  void narrow(const Vec& value) {
     if (dtype_ == DataType::f16) {
       a_.vcvtps2ph(xmm(value), ymm(value), 0);
     } else if (dtype_ == DataType::bf16) {
       round_to_bf16(value);
+      v_.shift_right(value, value, 16);
+      const Vec upper = v_.vec("upper half");
+      a_.vextracti128(xmm(upper), ymm(value), 1);
+      a_.vpackusdw(xmm(value), xmm(value), xmm(upper));
     }
   }
 
-  /// Adding to the bits that go rounds to nearest. It never makes an infinity of a NaN: those that get here
-  /// come from bf16 inputs or from the CPU itself, and the bits that go are zero.
+  /// The pair as sixteen-bit elements in their order, in `b`. `a` is lost.
+  void narrow_pair(const Vec& a, const Vec& b) {
+    round_to_bf16(a);
+    round_to_bf16(b);
+    v_.shift_right(a, a, 16);
+    constexpr std::uint8_t even_words = 0x55;
+    a_.vpblendw(ymm(b), ymm(b), ymm(a), even_words);
+  }
+
+  /// The result is the upper half of each lane. Adding to the bits that go rounds to nearest. It never makes
+  /// an infinity of a NaN: those that get here come from bf16 inputs or from the CPU itself, and the bits
+  /// that go are zero.
   void round_to_bf16(const Vec& value) {
     const Vec rounded = v_.vec("rounded");
     const Vec magnitude = v_.vec("bits of a tiny number's magnitude");
@@ -200,15 +248,12 @@ class Avx2Elements : public Elements {
     v_.bit_and(rounded, rounded, bits(1));  // the last bit that stays: ties go to even
     v_.add_i32(rounded, rounded, bits(0x7FFF));
     v_.add_i32(rounded, rounded, value);
-    v_.shift_right(rounded, rounded, 16);
     // Below 2^-126 only the sign is left.
     v_.bit_and(magnitude, value, bits(exponent_bits));
     a_.vpxor(xmm(value), xmm(value), xmm(value));
     a_.vpcmpeqd(ymm(magnitude), ymm(magnitude), ymm(value));
-    v_.shift_right(magnitude, magnitude, 17);
-    a_.vpandn(ymm(rounded), ymm(magnitude), ymm(rounded));
-    a_.vextracti128(xmm(value), ymm(rounded), 1);
-    a_.vpackusdw(xmm(value), xmm(rounded), xmm(value));
+    v_.shift_right(magnitude, magnitude, 1);
+    a_.vpandn(ymm(value), ymm(magnitude), ymm(rounded));
   }
 
   Assembler& a_;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t exponent_bits = 0x7F800000U;
 constexpr std::uint32_t sign_bit = 0x80000000U;
+constexpr std::uint32_t upper_half = 0xFFFF0000U;
 
 Xbyak::Opmask k(const Opmask& mask) { return Xbyak::Opmask(mask.index()); }
 
@@ -66,7 +67,7 @@ class Avx512Elements : public Elements {
   }
 
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
-    round(from);
+    narrow(from);
     if (dtype_ == DataType::f32) {
       a_.vmovups(merging(a_.zword[to], tail), Avx512::zmm(from));
     } else if (tail.whole()) {
@@ -77,12 +78,45 @@ class Avx512Elements : public Elements {
   }
 
   void stream(const Xbyak::RegExp& to, const Vec& from) override {
-    round(from);
+    narrow(from);
     if (dtype_ == DataType::f32) {
       a_.vmovntps(a_.zword[to], Avx512::zmm(from));
     } else {
       a_.vmovntps(a_.yword[to], Avx512::ymm(from));
     }
+  }
+
+  bool pairs_are_cheaper() const override { return dtype_ == DataType::bf16; }
+
+  void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) override {
+    if (!pairs_are_cheaper()) {
+      Elements::load_pair(a, b, from);
+      return;
+    }
+    // Each word of memory is an even element, then an odd one.
+    a_.vmovups(Avx512::zmm(b), a_.zword[from]);
+    a_.vpslld(Avx512::zmm(a), Avx512::zmm(b), 16);
+    a_.vpandd(Avx512::zmm(b), Avx512::zmm(b), bits(upper_half));
+  }
+
+  void store_pair(const Xbyak::RegExp& to, const Vec& a, const Vec& b) override {
+    if (!pairs_are_cheaper()) {
+      Elements::store_pair(to, a, b);
+      return;
+    }
+    narrow_pair(a, b);
+    a_.vmovups(a_.zword[to], Avx512::zmm(a));
+  }
+
+  void stream_pair(const Xbyak::RegExp& to, const Vec& a, const Vec& b) override {
+    if (!pairs_are_cheaper()) {
+      Elements::stream_pair(to, a, b);
+      return;
+    }
+    narrow_pair(a, b);
+    a_.vmovntps(a_.yword[to], Avx512::ymm(a));
+    a_.vextractf32x8(Avx512::ymm(a), Avx512::zmm(a), 1);
+    a_.vmovntps(a_.yword[to + vector_bytes()], Avx512::ymm(a));
   }
 
   Value read(const Vec& scratch, const Xbyak::RegExp& from, const Tail& tail) override {
@@ -102,37 +136,58 @@ class Avx512Elements : public Elements {
   }
 
   /// To the type; sixteen-bit ones in the lower half.
-  void round(const Vec& value) {
+  void narrow(const Vec& value) {
     if (dtype_ == DataType::f16) {
       a_.vcvtps2ph(Avx512::ymm(value), Avx512::zmm(value), 0);
+    } else if (dtype_ == DataType::bf16 && unit_.bf16_) {
+      a_.vcvtneps2bf16(Avx512::ymm(value), Avx512::zmm(value));
     } else if (dtype_ == DataType::bf16) {
-      round_to_bf16(value);
+      const Vec rounded = rounded_to_bf16(value);
+      a_.vpsrld(Avx512::zmm(rounded), Avx512::zmm(rounded), 16);
+      a_.vpmovdw(Avx512::ymm(value), Avx512::zmm(rounded));
     }
   }
 
-  /// Without an instruction for it: adding to the bits that go rounds to nearest. It never makes an infinity
-  /// of a NaN: those that get here come from bf16 inputs or from the CPU itself, and the bits that go are
-  /// zero.
-  void round_to_bf16(const Vec& value) {
+  /// The pair as sixteen-bit elements in their order, in `a`. `b` is lost.
+  void narrow_pair(const Vec& a, const Vec& b) {
+    const Xbyak::Zmm even = Avx512::zmm(a);
+    const Xbyak::Zmm odd = Avx512::zmm(b);
     if (unit_.bf16_) {
-      a_.vcvtneps2bf16(Avx512::ymm(value), Avx512::zmm(value));
+      std::array<std::uint32_t, 16> interleaved{};  // word i of the lower half, then word i of the upper
+      for (std::uint32_t i = 0; i < interleaved.size(); ++i) {
+        interleaved[i] = i | (16 + i) << 16;
+      }
+      a_.vcvtne2ps2bf16(even, odd, even);
+      v_.move(b, v_.constant_lanes(interleaved));
+      a_.vpermw(even, odd, even);
       return;
     }
-    const Vec rounded = v_.vec("rounded");
+    const Vec rounded_even = rounded_to_bf16(a);
+    a_.vpsrld(even, Avx512::zmm(rounded_even), 16);
+    const Vec rounded_odd = rounded_to_bf16(b);
+    constexpr std::uint8_t second_where_third = 0xD8;  // else the first
+    a_.vpternlogd(even, Avx512::zmm(rounded_odd), bits(upper_half), second_where_third);
+  }
+
+  [[nodiscard]] Xbyak::Address bits(std::uint32_t word) {
+    return VectorUnit::broadcast_operand(static_cast<Value>(v_.constant_bits(word)).address());
+  }
+
+  /// Without an instruction for it: the result is the upper half of each lane. Adding to the bits that go
+  /// rounds to nearest. It never makes an infinity of a NaN: those that get here come from bf16 inputs or
+  /// from the CPU itself, and the bits that go are zero.
+  Vec rounded_to_bf16(const Vec& value) {
+    Vec rounded = v_.vec("rounded");
     const Opmask tiny(a_.opmask_pool(), "below 2^-126");
     const Xbyak::Zmm from = Avx512::zmm(value);
     const Xbyak::Zmm to = Avx512::zmm(rounded);
-    const auto bits = [&](std::uint32_t word) {
-      return VectorUnit::broadcast_operand(static_cast<Value>(v_.constant_bits(word)).address());
-    };
     a_.vptestnmd(k(tiny), from, bits(exponent_bits));
     a_.vpsrld(to, from, 16);
     a_.vpandd(to, to, bits(1));  // the last bit that stays: ties go to even
     a_.vpaddd(to, to, bits(0x7FFF));
     a_.vpaddd(to, to, from);
     a_.vpandd(to | k(tiny), from, bits(sign_bit));
-    a_.vpsrld(to, to, 16);
-    a_.vpmovdw(Avx512::ymm(value), to);
+    return rounded;
   }
 
   Assembler& a_;

@@ -48,6 +48,13 @@ void VectorUnit::hoist(std::span<Constant* const> constants, int reserve) {
   }
 }
 
+void Elements::load_group(std::span<const Vec* const> vectors, const Xbyak::RegExp& from, const Tail& tail) {
+  const auto at = [&](std::size_t i) { return from + static_cast<int>(i) * vector_bytes(); };
+  for_pairs(
+      vectors.size(), tail, [&](std::size_t i) { load_pair(*vectors[i], *vectors[i + 1], at(i)); },
+      [&](std::size_t i) { load(*vectors[i], at(i), tail); });
+}
+
 void VectorUnit::zero(const Vec& to) {
   // The 128-bit form clears the whole register; the EVEX form is for registers that it cannot name.
   if (to.index() < 16) {
