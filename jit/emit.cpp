@@ -22,6 +22,9 @@ constexpr Row rows[] = {
     {Operation::log_softmax_backward, Loop::packed_rows, emit_packed_rows},
     {Operation::log_softmax_backward, Loop::rows, emit_rows},
     {Operation::log_softmax_backward, Loop::columns, emit_columns},
+    {Operation::copy, Loop::pack, emit_strided_copy},
+    {Operation::copy, Loop::unpack, emit_strided_copy},
+    {Operation::copy, Loop::transpose, emit_transpose},
 };
 
 EmitOperation emitter_of(const KernelSpec& spec) {

@@ -8,7 +8,15 @@
 namespace gradjit::jit {
 
 std::string_view name_of(Operation operation) {
-  return operation == Operation::elu_backward ? "elu_backward" : "log_softmax_backward";
+  switch (operation) {
+    case Operation::elu_backward:
+      return "elu_backward";
+    case Operation::log_softmax_backward:
+      return "log_softmax_backward";
+    case Operation::copy:
+      return "copy";
+  }
+  return "?";
 }
 
 std::string_view name_of(Loop loop) {
@@ -21,6 +29,12 @@ std::string_view name_of(Loop loop) {
       return "rows";
     case Loop::columns:
       return "columns";
+    case Loop::pack:
+      return "pack";
+    case Loop::unpack:
+      return "unpack";
+    case Loop::transpose:
+      return "transpose";
   }
   return "?";
 }
@@ -55,6 +69,16 @@ void append(std::string& name, std::string_view part) {
 
 std::string name_of(const KernelSpec& spec) {
   std::string name(name_of(spec.operation));
+  if (spec.operation == Operation::copy) {
+    append(name, name_of(spec.loop));
+    append(name, std::to_string(size_of(spec.dtype)) + "_bytes");
+    append(name, name_of(spec.isa));
+    if (spec.loop != Loop::transpose) {
+      append(name, "step");
+      append(name, std::to_string(spec.step));
+    }
+    return name;
+  }
   append(name, name_of(spec.dtype));
   append(name, name_of(spec.isa));
   if (spec.operation == Operation::elu_backward) {
@@ -77,11 +101,27 @@ std::string name_of(const KernelSpec& spec) {
   return name;
 }
 
+bool copies_step(Isa isa, std::int64_t size, std::int64_t step) {
+  switch (isa) {
+    case Isa::portable:
+      return false;
+    case Isa::avx2:
+      return step >= 2 && step <= 4;
+    default:
+      // Each piece of memory that a vector's elements are in takes a mask, of which there are seven. Sixteen
+      // elements with a step of six don't go into separate lanes.
+      return step >= 2 && step <= greatest_copied_step && (size == 2 || step != 6);
+  }
+}
+
+std::int64_t shortest_copied_line(Isa isa, std::int64_t size) { return isa == Isa::avx2 ? 8 : 64 / size; }
+
 std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t shape = byte(spec.operation) | byte(spec.loop) << 8 | byte(spec.stage) << 16 |
                               byte(spec.dtype) << 24 | byte(spec.isa) << 32 | byte(spec.use_dst) << 40 |
-                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42;
+                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 |
+                              byte(spec.step) << 48;
   const std::uint64_t values = std::uint64_t{spec.alpha_bits} << 32 | spec.axis_rest;
   // Two multiplications by odd constants (the golden ratio's, and MurmurHash3's finaliser's).
   std::uint64_t hash = (shape ^ values * 0x9E3779B97F4A7C15U) * 0xFF51AFD7ED558CCDU;

@@ -9,7 +9,11 @@
 
 namespace gradjit::jit {
 
-enum class Operation : std::uint8_t { elu_backward, log_softmax_backward };
+enum class Operation : std::uint8_t {
+  elu_backward,
+  log_softmax_backward,
+  copy,  ///< Elements as they are, to or from a staged tensor.
+};
 
 /// The shape of a kernel's loops. What each does is told at `KernelArgs`.
 enum class Loop : std::uint8_t {
@@ -17,6 +21,9 @@ enum class Loop : std::uint8_t {
   packed_rows,  ///< Dense rows along a short axis, several rows to a register.
   rows,         ///< One row along a longer axis after the other.
   columns,      ///< The axis is not innermost: many columns side by side.
+  pack,         ///< Lines of elements that lie `step` apart (copy).
+  unpack,       ///< Lines of elements to places `step` apart (copy).
+  transpose,    ///< Rows become columns (copy).
 };
 
 /// Which part of LogSoftmaxBackward a kernel does. Long rows are cut: segments are summed by one call
@@ -28,7 +35,7 @@ struct KernelSpec {
   Operation operation = Operation::elu_backward;
   Loop loop = Loop::elements;
   Stage stage = Stage::whole;
-  DataType dtype = DataType::f32;
+  DataType dtype = DataType::f32;  ///< copy: f32 for elements of 4 bytes, bf16 for those of 2.
   Isa isa = Isa::avx2;
   bool use_dst = false;   ///< EluBackward's.
   bool in_place = false;  ///< Results go to diff_dst; KernelArgs::diff_src is not read.
@@ -39,6 +46,7 @@ struct KernelSpec {
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`.
   std::uint32_t axis_rest = 0;
+  std::uint8_t step = 1;  ///< pack, unpack: in elements, one that `copies_step` has.
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -51,6 +59,14 @@ inline constexpr std::int64_t rows_chunk = 128;
 inline constexpr std::int64_t columns_group = 8;
 /// Sums are cut into segments of so many axis steps, whose totals are added in order.
 inline constexpr std::int64_t segment_length = 65536;
+
+/// Whether `Loop::pack` and `Loop::unpack` are there for elements of `size` bytes that lie `step` apart.
+[[nodiscard]] bool copies_step(Isa isa, std::int64_t size, std::int64_t step);
+inline constexpr std::uint8_t greatest_copied_step = 7;
+/// The elements of the shortest line that these take.
+[[nodiscard]] std::int64_t shortest_copied_line(Isa isa, std::int64_t size);
+/// The fewest rows, and columns, that `Loop::transpose` takes.
+[[nodiscard]] constexpr std::int64_t least_transposed(std::int64_t size) { return 16 / size; }
 
 /// A name for logs, profilers and dumps: "elu_backward_f32_avx512_alpha_0x1p+0_src_in_place".
 [[nodiscard]] std::string name_of(const KernelSpec& spec);
@@ -68,6 +84,10 @@ struct KernelSpecHash {
 /// packed_rows:  `outer` adjacent rows.
 /// rows:         `outer` rows of `axis` adjacent elements each.
 /// columns:      `outer` slabs of `axis` steps of `inner` adjacent columns each.
+/// pack, unpack: `outer` lines of `inner` elements each, from `activation` to `diff_src`, with the strides of
+///               these.
+/// transpose:    `axis` rows of `inner` adjacent elements each, from `activation`; element j of row i goes to
+///               element i of row j of `diff_src`. `axis_stride` lies between the rows of either.
 /// `outer_stride` lies between runs, rows or slabs, `axis_stride` between the steps of a column.
 /// `activation` is src or dst: what the exp or the comparison is taken of.
 struct KernelArgs {

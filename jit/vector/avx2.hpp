@@ -14,6 +14,8 @@ class Avx2 : public VectorUnit {
   void max_magnitude(const Vec& greatest, const Vec& x, const Value& magnitude_bits,
                      const Vec& scratch) override;
   [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
+  [[nodiscard]] std::unique_ptr<Units> units(int size) override;
+  [[nodiscard]] std::unique_ptr<StridedUnits> strided_units(int size, int step, Strided what) override;
   [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
   void move(const Vec& to, const Value& from) override;
   void bit_and(const Vec& to, const Vec& a, const Value& b) override;

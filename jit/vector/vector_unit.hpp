@@ -70,6 +70,9 @@ enum class Compare : std::uint8_t {
 };
 
 class Elements;
+class StridedUnits;
+class Units;
+enum class Strided : std::uint8_t;
 
 /// What a vector instruction set offers, said once for all of them: operations are written against
 /// this. A vector has `lanes()` f32 (or 32-bit integers), or half as many f64.
@@ -86,6 +89,9 @@ class VectorUnit {
   [[nodiscard]] Vec vec(const char* holds) { return {a_.vector_pool(), holds}; }
   [[nodiscard]] Assembler& assembler() noexcept { return a_; }
   [[nodiscard]] virtual std::unique_ptr<Elements> elements(DataType dtype) = 0;
+  /// For elements of `size` bytes that are only copied.
+  [[nodiscard]] virtual std::unique_ptr<Units> units(int size) = 0;
+  [[nodiscard]] virtual std::unique_ptr<StridedUnits> strided_units(int size, int step, Strided what) = 0;
 
   // Constants.
   [[nodiscard]] Constant constant(float value);

@@ -1,10 +1,8 @@
 #include "src/execute/block_call.hpp"
 
-#include <span>
-#include <utility>
-
 #include "src/execute/scratch.hpp"
 #include "src/execute/strided_copy.hpp"
+#include "src/plan/tile_layout.hpp"
 
 namespace gradjit::detail {
 namespace {
@@ -34,77 +32,19 @@ Steps steps_of(const Plan& plan, const Block& block) {
           plan.outer == Plan::none ? 1 : block.steps[plan.outer]};
 }
 
-/// The tiles of one block: dense, with the axis where the kernel wants it.
-class Tiles {
- public:
-  Tiles(const Plan& plan, const Block& block, std::int64_t axis_steps)
-      : plan_(plan), block_(block), axis_steps_(axis_steps) {
-    const bool axis_is_outermost = plan.spec.loop == Loop::columns;
-    std::int64_t stride = axis_is_outermost ? plan.element_size : row_pitch();
-    for (std::size_t i = plan.loops().size(); i-- > 0;) {
-      loop_stride_[i] = stride;
-      stride *= block.steps[i];
-      positions_ *= block.steps[i];
-    }
-    axis_stride_ = axis_is_outermost ? stride : plan.element_size;
-    bytes_ = axis_is_outermost ? stride * axis_steps : stride;
-  }
-
-  [[nodiscard]] std::int64_t positions() const { return positions_; }
-  [[nodiscard]] std::int64_t axis_stride() const { return axis_stride_; }
-  /// From one position of an outer loop to the next; between rows if that is what the positions are.
-  [[nodiscard]] std::int64_t outer_stride() const {
-    return plan_.outer != Plan::none ? loop_stride_[plan_.outer] : row_pitch();
-  }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
-
-  void pack(std::byte* tile, const std::byte* from, std::size_t tensor) const {
-    std::array<CopyLoop, max_copy_loops> loops;
-    detail::pack(tile, from, std::span(loops).first(set_loops(loops, tensor)), plan_.element_size);
-  }
-
-  void unpack(std::byte* to, const std::byte* tile) const {
-    std::array<CopyLoop, max_copy_loops> loops;
-    const std::size_t count = set_loops(loops, diff_src);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::swap(loops[i].to, loops[i].from);
-    }
-    detail::unpack(to, tile, std::span(loops).first(count), plan_.element_size);
-  }
-
- private:
-  /// Packed rows are adjacent. Others lie an odd number of cache lines apart: steps of a power of two would
-  /// have the lines that a transposing copy writes side by side push one another out of the cache.
-  [[nodiscard]] std::int64_t row_pitch() const {
-    const std::int64_t bytes = axis_steps_ * plan_.element_size;
-    return plan_.spec.loop == Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
-  }
-
-  /// Sets the loops that copy a tensor's part of the block to its tile, and returns how many they are.
-  std::size_t set_loops(std::array<CopyLoop, max_copy_loops>& loops, std::size_t tensor) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
-      loops[count++] = {block_.steps[i], loop_stride_[i], plan_.loops()[i].stride[tensor]};
-    }
-    if (axis_steps_ > 1) {
-      loops[count++] = {axis_steps_, axis_stride_, plan_.axis.stride[tensor]};
-    }
-    return count;
-  }
-
-  const Plan& plan_;
-  const Block& block_;
-  std::int64_t axis_steps_;
-  std::int64_t positions_ = 1;
-  std::int64_t axis_stride_ = 0;
-  std::int64_t bytes_ = 0;
-  std::array<std::int64_t, max_rank> loop_stride_;
-};
+/// Copies a staged tensor's part of a block to its tile, or the result from there.
+void stage(const Launch& launch, const TileLayout& tiles, std::size_t tensor, std::byte* to,
+           const std::byte* from, TileSide tile) {
+  TileLayout::Loops room;
+  (tile == TileSide::to ? pack : unpack)(to, from, tiles.copy_loops(room, tensor, tile),
+                                         launch.plan.element_size, launch.copies[tensor].get());
+}
 
 /// One call with at least one tensor staged.
-void call_staged(const Plan& plan, const CompiledKernel& kernel, const Block& block, KernelArgs& args,
+void call_staged(const Launch& launch, const CompiledKernel& kernel, const Block& block, KernelArgs& args,
                  const Pointers& at) {
-  const Tiles tiles(plan, block, args.axis);
+  const Plan& plan = launch.plan;
+  const TileLayout tiles(plan, block.steps, args.axis);
   const bool writes = kernel.spec.stage != Stage::sum;
   if (plan.all_staged) {
     // The whole tile is dense: so many rows, or else one run or slab.
@@ -129,17 +69,17 @@ void call_staged(const Plan& plan, const CompiledKernel& kernel, const Block& bl
     }
   }
   if (plan.staged[activation] && writes) {
-    tiles.pack(to[activation], at[activation], activation);
+    stage(launch, tiles, activation, to[activation], at[activation], TileSide::to);
   }
   if (plan.staged[diff_dst]) {
-    tiles.pack(to[diff_dst], at[diff_dst], diff_dst);
+    stage(launch, tiles, diff_dst, to[diff_dst], at[diff_dst], TileSide::to);
   }
   args.activation = to[activation];
   args.diff_dst = to[diff_dst];
   args.diff_src = to[diff_src];
   kernel(args);
   if (plan.staged[diff_src] && writes) {
-    tiles.unpack(at[diff_src], to[diff_src]);
+    stage(launch, tiles, diff_src, at[diff_src], to[diff_src], TileSide::from);
   }
 }
 
@@ -151,7 +91,7 @@ void call(const Launch& launch, const CompiledKernel& kernel, const Block& block
     at[tensor] += block.offset[tensor] + part.begin * plan.axis.stride[tensor];
   }
   if (plan.staged[activation] || plan.staged[diff_dst] || plan.staged[diff_src]) {
-    call_staged(plan, kernel, block, args, at);
+    call_staged(launch, kernel, block, args, at);
     return;
   }
   if (kernel.spec.loop == Loop::columns && kernel.spec.stage == Stage::whole) {

@@ -17,10 +17,14 @@ using Pointers = PerTensor<std::byte*>;
 /// The kernels of a plan by `KernelRole`; one that is not needed is null.
 using Kernels = std::array<std::shared_ptr<const CompiledKernel>, kernel_roles>;
 
+/// What copies each staged tensor; null where plain code does.
+using CopyKernels = PerTensor<std::shared_ptr<const CompiledKernel>>;
+
 /// One call of `run`: what to do, with what, on what.
 struct Launch {
   const Plan& plan;
   const Kernels& kernels;
+  const CopyKernels& copies;
   Pointers at;
 };
 

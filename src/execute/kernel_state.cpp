@@ -1,10 +1,13 @@
 #include "src/execute/kernel_state.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "src/cache/compile.hpp"
 #include "src/execute/run_blocks.hpp"
 #include "src/execute/scratch.hpp"
+#include "src/plan/tile_layout.hpp"
 
 namespace gradjit::detail {
 namespace {
@@ -39,6 +42,12 @@ KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& cach
 
 void KernelState::load(KernelCache& cache) {
   load_kernels(plan_, cache, kernels_);
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    if (const std::optional<jit::KernelSpec> spec = copy_spec_of(plan_, tensor)) {
+      auto kernel = cache.get(*spec, compile);
+      copies_[tensor] = kernel->entry != nullptr ? std::move(kernel) : nullptr;
+    }
+  }
   if (plan_.spec.streaming) {
     Plan plain = plan_;
     plain.spec.streaming = false;
@@ -69,9 +78,9 @@ void KernelState::run(const Buffers& buffers, Executor& executor) const {
   if (plan_.is_one_call && concurrency <= 1) {
     run_one_call(kernels, pointers);
   } else if (plan_.is_segmented()) {
-    run_segments({plan_, kernels, pointers}, executor, concurrency);
+    run_segments({plan_, kernels, copies_, pointers}, executor, concurrency);
   } else {
-    run_blocks({plan_, kernels, pointers}, executor, concurrency);
+    run_blocks({plan_, kernels, copies_, pointers}, executor, concurrency);
   }
 }
 

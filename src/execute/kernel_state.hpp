@@ -39,6 +39,7 @@ class KernelState {
   Kernels kernels_;
   /// In place of streaming ones, where diff_src is not aligned as they need; null if there are none.
   std::unique_ptr<const Kernels> plain_kernels_;
+  CopyKernels copies_;
   ExecutorRef executor_;
 };
 

@@ -8,93 +8,11 @@
 namespace gradjit::detail {
 namespace {
 
-/// Which side of a copy is a tile.
-enum class Tile : std::uint8_t { to, from };
-
 /// The two innermost loops of a copy, `line` inside `lines`, and what does them.
 struct Plane {
   void (*copy)(std::byte* to, const std::byte* from, const CopyLoop& lines, const CopyLoop& line);
   CopyLoop lines;
   CopyLoop line;
-};
-
-/// The loops of one copy, without those that don't loop.
-class Nest {
- public:
-  explicit Nest(std::span<const CopyLoop> loops) {
-    for (const CopyLoop& loop : loops) {
-      if (loop.size > 1) {
-        loops_[count_++] = loop;
-      }
-    }
-    while (merge_one_pair()) {
-    }
-  }
-
-  /// Takes out the first loop for which `matches` holds; false if there is none.
-  template <typename Matches>
-  bool take(CopyLoop& taken, Matches matches) {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (matches(loops_[i])) {
-        taken = loops_[i];
-        remove(i);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// Takes out the last loop, or one that doesn't loop if none is left.
-  CopyLoop take_last() { return count_ == 0 ? CopyLoop{1, 0, 0} : loops_[--count_]; }
-
-  /// Calls `plane` for each step of the loops that are left.
-  void run(std::byte* to, const std::byte* from, const Plane& plane) const {
-    std::array<std::int64_t, max_copy_loops> index = {};
-    for (;;) {
-      plane.copy(to, from, plane.lines, plane.line);
-      std::size_t i = count_;
-      for (;; --i) {
-        if (i == 0) {
-          return;
-        }
-        const CopyLoop& loop = loops_[i - 1];
-        to += loop.to;
-        from += loop.from;
-        if (++index[i - 1] < loop.size) {
-          break;
-        }
-        index[i - 1] = 0;
-        to -= loop.to * loop.size;
-        from -= loop.from * loop.size;
-      }
-    }
-  }
-
- private:
-  // Two loops are one where a step of the outer goes on where the inner ends, in both buffers.
-  bool merge_one_pair() {
-    for (std::size_t i = 0; i < count_; ++i) {
-      for (std::size_t j = 0; j < count_; ++j) {
-        CopyLoop& inner = loops_[j];
-        if (i != j && loops_[i].to == inner.to * inner.size && loops_[i].from == inner.from * inner.size) {
-          inner.size *= loops_[i].size;
-          remove(i);
-          return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  void remove(std::size_t index) {
-    for (std::size_t i = index + 1; i < count_; ++i) {
-      loops_[i - 1] = loops_[i];
-    }
-    --count_;
-  }
-
-  std::size_t count_ = 0;
-  std::array<CopyLoop, max_copy_loops> loops_;
 };
 
 // Lines of adjacent bytes, as many as `line.size`. Short ones are moved in pieces that may overlap, which
@@ -132,7 +50,7 @@ void copy_runs(std::byte* to, const std::byte* from, const CopyLoop& lines, cons
   }
 }
 
-Plane take_runs(Nest& nest, std::int64_t bytes) {
+Plane take_runs(CopyNest& nest, std::int64_t bytes) {
   const auto copy = bytes < 8      ? copy_runs<copy_two<Unit4>>
                     : bytes <= 16  ? copy_runs<copy_two<Unit8>>
                     : bytes <= 32  ? copy_runs<copy_two<Unit16>>
@@ -236,7 +154,7 @@ void transpose(std::byte* to, const std::byte* from, const CopyLoop& lines, cons
 
 /// Where no loop is contiguous on both sides.
 template <typename Unit>
-Plane take_units(Nest& nest, Tile tile) {
+Plane take_units(CopyNest& nest, TileSide tile) {
   constexpr auto unit = static_cast<std::int64_t>(sizeof(Unit));
   const auto reads_runs = [](const CopyLoop& loop) { return loop.from == unit; };
   CopyLoop line{1, 0, 0};
@@ -245,7 +163,7 @@ Plane take_units(Nest& nest, Tile tile) {
   if (writes_runs && line.from != 0 && nest.take(read, reads_runs)) {
     // The side that is no tile is walked along its lines: they may all fall into the same few sets of the
     // cache, where they would not survive until their next piece is due.
-    return tile == Tile::to ? Plane{transpose<Unit>, line, read} : Plane{transpose<Unit>, read, line};
+    return tile == TileSide::to ? Plane{transpose<Unit>, line, read} : Plane{transpose<Unit>, read, line};
   }
   if (!writes_runs && !nest.take(line, reads_runs)) {
     line = nest.take_last();
@@ -253,10 +171,7 @@ Plane take_units(Nest& nest, Tile tile) {
   return {copy_lines<Unit>, nest.take_last(), line};
 }
 
-Plane take_plane(Nest& nest, std::int64_t unit, Tile tile) {
-  CopyLoop run{1, 0, 0};
-  nest.take(run, [unit](const CopyLoop& loop) { return loop.to == unit && loop.from == unit; });
-  const std::int64_t bytes = run.size * unit;
+Plane take_plane(CopyNest& nest, std::int64_t bytes, TileSide tile) {
   switch (bytes) {
     case 2:
       return take_units<Unit2>(nest, tile);
@@ -271,18 +186,50 @@ Plane take_plane(Nest& nest, std::int64_t unit, Tile tile) {
   }
 }
 
-}  // namespace
-
-void pack(std::byte* tile, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit) {
-  Nest nest(loops);
-  const Plane plane = take_plane(nest, unit, Tile::to);
-  nest.run(tile, from, plane);
+jit::KernelArgs args_of(const CopyCall& call, const jit::KernelSpec& spec) {
+  jit::KernelArgs args;
+  args.inner = call.line.size;
+  if (spec.loop == jit::Loop::transpose) {
+    args.axis = call.lines.size;
+    args.axis_stride = {.activation = call.lines.from, .diff_src = call.line.to};
+  } else {
+    args.outer = call.lines.size;
+    args.outer_stride = {.activation = call.lines.from, .diff_src = call.lines.to};
+  }
+  return args;
 }
 
-void unpack(std::byte* to, const std::byte* tile, std::span<const CopyLoop> loops, std::int64_t unit) {
-  Nest nest(loops);
-  const Plane plane = take_plane(nest, unit, Tile::from);
-  nest.run(to, tile, plane);
+void copy(std::byte* to, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit,
+          TileSide tile, const CompiledKernel* kernel) {
+  CopyNest nest(loops);
+  const std::int64_t bytes = nest.take_run(unit);
+  if (kernel != nullptr) {
+    if (const std::optional<CopyCall> call = take_call(nest, bytes, kernel->spec)) {
+      jit::KernelArgs args = args_of(*call, kernel->spec);
+      nest.run(to, from, [&](std::byte* plane_to, const std::byte* plane_from) {
+        args.activation = plane_from;
+        args.diff_src = plane_to;
+        kernel->entry(&args);
+      });
+      return;
+    }
+  }
+  const Plane plane = take_plane(nest, bytes, tile);
+  nest.run(to, from, [&plane](std::byte* plane_to, const std::byte* plane_from) {
+    plane.copy(plane_to, plane_from, plane.lines, plane.line);
+  });
+}
+
+}  // namespace
+
+void pack(std::byte* tile, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit,
+          const CompiledKernel* kernel) {
+  copy(tile, from, loops, unit, TileSide::to, kernel);
+}
+
+void unpack(std::byte* to, const std::byte* tile, std::span<const CopyLoop> loops, std::int64_t unit,
+            const CompiledKernel* kernel) {
+  copy(to, tile, loops, unit, TileSide::from, kernel);
 }
 
 }  // namespace gradjit::detail

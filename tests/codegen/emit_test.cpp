@@ -50,10 +50,26 @@ void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
   }
 }
 
+void add_copies(std::vector<KernelSpec>& specs, Isa isa) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    KernelSpec spec{.operation = Operation::copy, .loop = Loop::transpose, .dtype = dtype, .isa = isa};
+    specs.push_back(spec);
+    for (spec.step = 2; spec.step <= greatest_copied_step; ++spec.step) {
+      for (const Loop loop : {Loop::pack, Loop::unpack}) {
+        spec.loop = loop;
+        if (copies_step(isa, static_cast<std::int64_t>(size_of(dtype)), spec.step)) {
+          specs.push_back(spec);
+        }
+      }
+    }
+  }
+}
+
 /// Every spec that there is, but for the values of alpha.
 std::vector<KernelSpec> all_specs() {
   std::vector<KernelSpec> specs;
   for (const Isa isa : isas) {
+    add_copies(specs, isa);
     for (const DataType dtype : dtypes) {
       for (const bool in_place : {false, true}) {
         for (const bool streaming : {false, true}) {

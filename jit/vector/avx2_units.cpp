@@ -1,0 +1,129 @@
+// Copies of elements as they are, on AVX2.
+
+#include <array>
+
+#include "jit/vector/avx2.hpp"
+#include "jit/vector/units.hpp"
+
+namespace gradjit::jit {
+
+namespace {
+
+/// Strided elements come eight at a time: what blends by an immediate can tell apart.
+constexpr int strided_count = 8;
+
+Xbyak::Ymm ymm(const Vec& vec) { return Xbyak::Ymm(vec.index()); }
+Xbyak::Xmm xmm(const Vec& vec) { return Xbyak::Xmm(vec.index()); }
+
+class Avx2Units : public Units {
+ public:
+  Avx2Units(Avx2& v, int size) : Units(v, size), a_(v.assembler()) {}
+
+  void load_quad(const Vec& to, int quad, const Xbyak::RegExp& from) override {
+    if (quad == 0) {
+      a_.vmovups(xmm(to), a_.xword[from]);
+    } else {
+      a_.vinserti128(ymm(to), ymm(to), a_.xword[from], 1);
+    }
+  }
+
+  void interleave(const Vec& to, const Vec& a, const Vec& b, bool upper) override {
+    if (size() == 2) {
+      upper ? a_.vpunpckhwd(ymm(to), ymm(a), ymm(b)) : a_.vpunpcklwd(ymm(to), ymm(a), ymm(b));
+    } else {
+      upper ? a_.vpunpckhdq(ymm(to), ymm(a), ymm(b)) : a_.vpunpckldq(ymm(to), ymm(a), ymm(b));
+    }
+  }
+
+  void store_quads(const Xbyak::RegExp& to, const Vec& from, int quads) override {
+    quads == 1 ? a_.vmovups(a_.xword[to], xmm(from)) : a_.vmovups(a_.yword[to], ymm(from));
+  }
+
+ private:
+  Assembler& a_;
+};
+
+/// Blends lay the pieces over one another. Stores go one by one: those with a mask take longer on several
+/// processors.
+class Avx2StridedUnits : public StridedUnits {
+ public:
+  Avx2StridedUnits(Avx2& v, int size, int step, Strided what)
+      : StridedUnits(strided_count), a_(v.assembler()), v_(v), size_(size), step_(step) {
+    if (what == Strided::load) {
+      pieces_ = pieces_of(strided_count, step, true);
+      order_ = v.vec("order of elements");
+      v.load_raw(order_, a_.ptr[a_.rip + a_.constant(order_words())]);
+    }
+  }
+
+  void load_adjacent(const Vec& to, const Xbyak::RegExp& from) override {
+    size_ == 2 ? a_.vmovups(xmm(to), a_.xword[from]) : a_.vmovups(ymm(to), a_.yword[from]);
+  }
+
+  void store_adjacent(const Xbyak::RegExp& to, const Vec& from) override {
+    size_ == 2 ? a_.vmovups(a_.xword[to], xmm(from)) : a_.vmovups(a_.yword[to], ymm(from));
+  }
+
+  void load_strided(const Vec& to, const Xbyak::RegExp& from) override {
+    load_adjacent(to, from);
+    for (std::size_t i = 1; i < pieces_.pieces.size(); ++i) {
+      const auto& [first, lanes] = pieces_.pieces[i];
+      const Xbyak::Address piece = a_.ptr[from + first * size_];
+      const auto mask = static_cast<std::uint8_t>(lanes);
+      size_ == 2 ? a_.vpblendw(xmm(to), xmm(to), piece, mask) : a_.vpblendd(ymm(to), ymm(to), piece, mask);
+    }
+    size_ == 2 ? a_.vpshufb(xmm(to), xmm(to), xmm(order_)) : a_.vpermps(ymm(to), ymm(order_), ymm(to));
+  }
+
+  void store_strided(const Xbyak::RegExp& to, const Vec& from) override {
+    const int per_quad = 16 / size_;
+    const Vec upper = v_.vec("upper half");
+    if (size_ == 4) {
+      a_.vextracti128(xmm(upper), ymm(from), 1);
+    }
+    for (int i = 0; i < strided_count; ++i) {
+      const Xbyak::RegExp at = to + i * step_ * size_;
+      const Xbyak::Xmm quad = xmm(i < per_quad ? from : upper);
+      const auto lane = static_cast<std::uint8_t>(i % per_quad);
+      if (size_ == 2) {
+        a_.vpextrw(a_.word[at], quad, lane);
+      } else if (lane == 0) {
+        a_.vmovd(a_.dword[at], quad);
+      } else {
+        a_.vpextrd(a_.dword[at], quad, lane);
+      }
+    }
+  }
+
+ private:
+  /// For each element, its lane; for 2-byte elements as the numbers of its bytes.
+  [[nodiscard]] std::array<std::uint32_t, 8> order_words() const {
+    std::array<std::uint32_t, 8> words{};
+    for (std::size_t i = 0; i < strided_count; ++i) {
+      const auto lane = static_cast<std::uint32_t>(pieces_.lane_of[i]);
+      if (size_ == 4) {
+        words[i] = lane;
+      } else {
+        words[i / 2] |= (2 * lane | (2 * lane + 1) << 8) << (16 * (i % 2));
+      }
+    }
+    return words;
+  }
+
+  Assembler& a_;
+  Avx2& v_;
+  int size_;
+  int step_;
+  Pieces pieces_;
+  Vec order_;
+};
+
+}  // namespace
+
+std::unique_ptr<Units> Avx2::units(int size) { return std::make_unique<Avx2Units>(*this, size); }
+
+std::unique_ptr<StridedUnits> Avx2::strided_units(int size, int step, Strided what) {
+  return std::make_unique<Avx2StridedUnits>(*this, size, step, what);
+}
+
+}  // namespace gradjit::jit

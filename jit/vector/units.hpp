@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "jit/vector/vector_unit.hpp"
+
+namespace gradjit::jit {
+
+/// Moves elements of 2 or 4 bytes in memory as they are. Vectors are whole ones.
+class Units {
+ public:
+  virtual ~Units() = default;
+
+  /// The size of an element in bytes.
+  [[nodiscard]] int size() const noexcept { return size_; }
+
+  // Squares: a vector is so many quads of 16 bytes each.
+  [[nodiscard]] int quads() const noexcept { return v_.lanes() / 4; }
+  [[nodiscard]] int per_quad() const noexcept { return 16 / size_; }
+  /// Loads 16 bytes into a quad of `to`. Quad 0 comes first: it clears the others.
+  virtual void load_quad(const Vec& to, int quad, const Xbyak::RegExp& from) = 0;
+  /// Each quad of `to` becomes the elements of the lower (or upper) halves of the quads of a and b in turn.
+  virtual void interleave(const Vec& to, const Vec& a, const Vec& b, bool upper) = 0;
+  /// Stores the first quad, or all.
+  virtual void store_quads(const Xbyak::RegExp& to, const Vec& from, int quads) = 0;
+
+ protected:
+  Units(VectorUnit& v, int size) : v_(v), size_(size) {}
+
+  VectorUnit& v_;
+
+ private:
+  int size_;
+};
+
+/// Moves elements of 2 or 4 bytes between adjacent places and places `step` elements apart, `count()` at a
+/// time. Nothing outside of the elements is written, and nothing before the first or after the last is read.
+class StridedUnits {
+ public:
+  virtual ~StridedUnits() = default;
+
+  [[nodiscard]] int count() const noexcept { return count_; }
+
+  virtual void load_adjacent(const Vec& to, const Xbyak::RegExp& from) = 0;
+  virtual void store_adjacent(const Xbyak::RegExp& to, const Vec& from) = 0;
+  virtual void load_strided(const Vec& to, const Xbyak::RegExp& from) = 0;
+  /// `from` is lost.
+  virtual void store_strided(const Xbyak::RegExp& to, const Vec& from) = 0;
+
+ protected:
+  explicit StridedUnits(int count) : count_(count) {}
+
+ private:
+  int count_;
+};
+
+/// Whether elements are read from, or written to, places `step` elements apart.
+enum class Strided : std::uint8_t { load, store };
+
+/// How strided elements fit into one vector: pieces of memory, a vector long, laid over one another. Each has
+/// its elements in lanes where no other has any, so that one permutation puts all in order.
+struct Pieces {
+  struct Piece {
+    int first = 0;  ///< The piece's first lane, in elements of memory from the first strided one on.
+    std::uint64_t lanes = 0;  ///< Which of its lanes have elements.
+  };
+  std::vector<Piece> pieces;
+  std::vector<int> lane_of;  ///< For each strided element.
+};
+
+/// For `lanes` elements that are `step` apart. With `exact`, the last piece ends at the last element. Throws
+/// `Error` (internal) for a step that cannot be done like that.
+[[nodiscard]] Pieces pieces_of(int lanes, int step, bool exact);
+
+}  // namespace gradjit::jit

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "jit/kernel_spec.hpp"
+
+namespace gradjit::detail {
+
+/// One loop of a copy: how often it steps, and by how many bytes each step moves in either buffer. (Without
+/// initialisers, so that an array of them costs nothing to make.)
+struct CopyLoop {
+  std::int64_t size;
+  std::int64_t to;
+  std::int64_t from;
+};
+
+/// The most loops that a copy may have: those of a tensor of the greatest rank.
+inline constexpr std::size_t max_copy_loops = 12;
+
+/// Which side of a copy is a tile.
+enum class TileSide : std::uint8_t { to, from };
+
+/// The loops of one copy, without those that don't loop.
+class CopyNest {
+ public:
+  explicit CopyNest(std::span<const CopyLoop> loops);
+
+  /// Takes out the first loop for which `matches` holds; false if there is none.
+  template <typename Matches>
+  bool take(CopyLoop& taken, Matches matches) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (matches(loops_[i])) {
+        taken = loops_[i];
+        remove(i);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Takes out the last loop, or one that doesn't loop if none is left.
+  CopyLoop take_last() { return count_ == 0 ? CopyLoop{1, 0, 0} : loops_[--count_]; }
+
+  /// Takes out a loop whose steps are adjacent in both buffers, and returns the bytes that lie side by side:
+  /// those of one element if there is none.
+  std::int64_t take_run(std::int64_t unit) {
+    CopyLoop run{1, 0, 0};
+    take(run, [unit](const CopyLoop& loop) { return loop.to == unit && loop.from == unit; });
+    return run.size * unit;
+  }
+
+  /// Calls `plane(to, from)` for each step of the loops that are left.
+  template <typename Plane>
+  void run(std::byte* to, const std::byte* from, const Plane& plane) const {
+    std::array<std::int64_t, max_copy_loops> index = {};
+    for (;;) {
+      plane(to, from);
+      std::size_t i = count_;
+      for (;; --i) {
+        if (i == 0) {
+          return;
+        }
+        const CopyLoop& loop = loops_[i - 1];
+        to += loop.to;
+        from += loop.from;
+        if (++index[i - 1] < loop.size) {
+          break;
+        }
+        index[i - 1] = 0;
+        to -= loop.to * loop.size;
+        from -= loop.from * loop.size;
+      }
+    }
+  }
+
+ private:
+  bool merge_one_pair();
+  void remove(std::size_t index);
+
+  std::size_t count_ = 0;
+  std::array<CopyLoop, max_copy_loops> loops_;
+};
+
+/// Where a kernel for copies takes over: two loops for one call.
+struct CopyCall {
+  CopyLoop lines;  ///< transpose: the loop along which `to` is adjacent.
+  CopyLoop line;   ///< transpose: the loop along which `from` is adjacent.
+};
+
+/// Takes the loops that the kernel of `spec` does out of `nest`, whose elements have `unit` bytes; nothing if
+/// it cannot do any.
+[[nodiscard]] std::optional<CopyCall> take_call(CopyNest& nest, std::int64_t unit,
+                                                const jit::KernelSpec& spec);
+
+/// The kernel that copies fastest what `loops` say, in elements of `unit` bytes; nothing if plain code does.
+[[nodiscard]] std::optional<jit::KernelSpec> copy_spec_of(std::span<const CopyLoop> loops, std::int64_t unit,
+                                                          TileSide tile, Isa isa);
+
+}  // namespace gradjit::detail

@@ -1,0 +1,59 @@
+#include "src/plan/tile_layout.hpp"
+
+#include <algorithm>
+
+namespace gradjit::detail {
+namespace {
+
+constexpr std::int64_t line_bytes = 64;
+
+}  // namespace
+
+TileLayout::TileLayout(const Plan& plan, const std::array<std::int64_t, max_rank>& steps,
+                       std::int64_t axis_steps)
+    : plan_(plan), steps_(steps), axis_steps_(axis_steps) {
+  const bool axis_is_outermost = plan.spec.loop == jit::Loop::columns;
+  std::int64_t stride = axis_is_outermost ? plan.element_size : row_pitch();
+  for (std::size_t i = plan.loops().size(); i-- > 0;) {
+    loop_stride_[i] = stride;
+    stride *= steps[i];
+    positions_ *= steps[i];
+  }
+  axis_stride_ = axis_is_outermost ? stride : plan.element_size;
+  bytes_ = axis_is_outermost ? stride * axis_steps : stride;
+}
+
+/// Packed rows are adjacent. Others lie an odd number of cache lines apart: steps of a power of two would
+/// have the lines that a transposing copy writes side by side push one another out of the cache.
+std::int64_t TileLayout::row_pitch() const {
+  const std::int64_t bytes = axis_steps_ * plan_.element_size;
+  return plan_.spec.loop == jit::Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
+}
+
+std::span<const CopyLoop> TileLayout::copy_loops(Loops& room, std::size_t tensor, TileSide tile) const {
+  std::size_t count = 0;
+  const auto add = [&](std::int64_t size, std::int64_t in_tile, std::int64_t in_tensor) {
+    room[count++] =
+        tile == TileSide::to ? CopyLoop{size, in_tile, in_tensor} : CopyLoop{size, in_tensor, in_tile};
+  };
+  for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+    add(steps_[i], loop_stride_[i], plan_.loops()[i].stride[tensor]);
+  }
+  if (axis_steps_ > 1) {
+    add(axis_steps_, axis_stride_, plan_.axis.stride[tensor]);
+  }
+  return std::span(room).first(count);
+}
+
+std::optional<jit::KernelSpec> copy_spec_of(const Plan& plan, std::size_t tensor) {
+  if (!plan.staged[tensor]) {
+    return std::nullopt;
+  }
+  const std::int64_t axis_steps = plan.is_segmented() ? plan.update_steps : plan.axis.size;
+  const TileSide tile = tensor == diff_src ? TileSide::from : TileSide::to;
+  TileLayout::Loops room;
+  return copy_spec_of(TileLayout(plan, plan.block, axis_steps).copy_loops(room, tensor, tile),
+                      plan.element_size, tile, plan.spec.isa);
+}
+
+}  // namespace gradjit::detail
