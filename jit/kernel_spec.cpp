@@ -92,6 +92,10 @@ std::string name_of(const KernelSpec& spec) {
       append(name, name_of(spec.stage));
     }
   }
+  if (spec.step != 1) {
+    append(name, "step");
+    append(name, std::to_string(spec.step));
+  }
   if (spec.in_place) {
     append(name, "in_place");
   }
@@ -101,20 +105,26 @@ std::string name_of(const KernelSpec& spec) {
   return name;
 }
 
-bool copies_step(Isa isa, std::int64_t size, std::int64_t step) {
+bool copies_step(Isa isa, std::int64_t step) {
   switch (isa) {
     case Isa::portable:
       return false;
     case Isa::avx2:
       return step >= 2 && step <= 4;
     default:
-      // Each piece of memory that a vector's elements are in takes a mask, of which there are seven. Sixteen
-      // elements with a step of six don't go into separate lanes.
-      return step >= 2 && step <= greatest_copied_step && (size == 2 || step != 6);
+      // An odd step takes up to as many masks, of which there are seven.
+      return step >= 2 && step <= greatest_copied_step && step != 6;
   }
 }
 
-std::int64_t shortest_copied_line(Isa isa, std::int64_t size) { return isa == Isa::avx2 ? 8 : 64 / size; }
+bool takes_step(const KernelSpec& spec, std::int64_t step) {
+  if (spec.loop != Loop::elements && spec.loop != Loop::rows) {
+    return false;
+  }
+  // Here the masks that rounding to bf16 without an instruction takes are too many.
+  const bool lacks_masks = spec.isa == Isa::avx512 && spec.dtype == DataType::bf16 && step == 3;
+  return spec.isa != Isa::portable && step >= 2 && step <= 4 && !lacks_masks;
+}
 
 std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };

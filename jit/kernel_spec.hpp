@@ -46,7 +46,9 @@ struct KernelSpec {
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`.
   std::uint32_t axis_rest = 0;
-  std::uint8_t step = 1;  ///< pack, unpack: in elements, one that `copies_step` has.
+  /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or, for elements and
+  /// rows, what `takes_step` has. pack, unpack: what `copies_step` has.
+  std::uint8_t step = 1;
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -60,11 +62,13 @@ inline constexpr std::int64_t columns_group = 8;
 /// Sums are cut into segments of so many axis steps, whose totals are added in order.
 inline constexpr std::int64_t segment_length = 65536;
 
-/// Whether `Loop::pack` and `Loop::unpack` are there for elements of `size` bytes that lie `step` apart.
-[[nodiscard]] bool copies_step(Isa isa, std::int64_t size, std::int64_t step);
+/// Whether `Loop::pack` and `Loop::unpack` are there for elements that lie `step` apart.
+[[nodiscard]] bool copies_step(Isa isa, std::int64_t step);
 inline constexpr std::uint8_t greatest_copied_step = 7;
 /// The elements of the shortest line that these take.
-[[nodiscard]] std::int64_t shortest_copied_line(Isa isa, std::int64_t size);
+[[nodiscard]] constexpr std::int64_t shortest_copied_line(Isa isa) { return isa == Isa::avx2 ? 8 : 16; }
+/// Whether the kernel of a spec is there for elements, in each of the three tensors, that lie `step` apart.
+[[nodiscard]] bool takes_step(const KernelSpec& spec, std::int64_t step);
 /// The fewest rows, and columns, that `Loop::transpose` takes.
 [[nodiscard]] constexpr std::int64_t least_transposed(std::int64_t size) { return 16 / size; }
 

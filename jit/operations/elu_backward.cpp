@@ -18,6 +18,7 @@
 #include "jit/operations/operations.hpp"
 #include "jit/operations/tensors.hpp"
 #include "jit/vector/loops.hpp"
+#include "jit/vector/strided_elements.hpp"
 
 namespace gradjit::jit {
 
@@ -288,7 +289,7 @@ std::unique_ptr<Derivative> derivative_of(const KernelSpec& spec, const Context&
 void emit_elu_backward(const KernelSpec& spec, VectorUnit& v) {
   Assembler& a = v.assembler();
   a.enter(4);
-  const std::unique_ptr<Elements> elements = v.elements(spec.dtype);
+  const std::unique_ptr<Elements> elements = elements_of(spec, v);
   a.mark("arguments");
   Tensors tensors(a, spec);
   const General runs = a.argument(offsetof(KernelArgs, outer), "runs");

@@ -16,6 +16,7 @@
 #include "jit/operations/softmax_update.hpp"
 #include "jit/operations/tree_sum.hpp"
 #include "jit/vector/loops.hpp"
+#include "jit/vector/strided_elements.hpp"
 
 namespace gradjit::jit {
 
@@ -75,7 +76,7 @@ Rows::Rows(const KernelSpec& spec, VectorUnit& v)
     : spec_(spec),
       v_(v),
       a_(v.assembler()),
-      elements_(v.elements(spec.dtype)),
+      elements_(elements_of(spec, v)),
       tensors_(a_, spec),
       rows_(a_.argument(offsetof(KernelArgs, outer), "rows")),
       chunks_bytes_(a_.argument(offsetof(KernelArgs, axis), "bytes of a row's whole chunks")),

@@ -53,6 +53,27 @@ class Avx2Elements : public Elements {
     }
   }
 
+  void widen(const Vec& elements) override {
+    if (dtype_ == DataType::f16) {
+      a_.vcvtph2ps(ymm(elements), xmm(elements));
+    } else if (dtype_ == DataType::bf16) {
+      a_.vpmovzxwd(ymm(elements), xmm(elements));
+      a_.vpslld(ymm(elements), ymm(elements), 16);
+    }
+  }
+
+  void narrow(const Vec& value) override {
+    if (dtype_ == DataType::f16) {
+      a_.vcvtps2ph(xmm(value), ymm(value), 0);
+    } else if (dtype_ == DataType::bf16) {
+      round_to_bf16(value);
+      v_.shift_right(value, value, 16);
+      const Vec upper = v_.vec("upper half");
+      a_.vextracti128(xmm(upper), ymm(value), 1);
+      a_.vpackusdw(xmm(value), xmm(value), xmm(upper));
+    }
+  }
+
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
     narrow(from);
     if (!tail.whole()) {
@@ -213,19 +234,6 @@ class Avx2Elements : public Elements {
         return;
     }
     a_.vpsrldq(xmm(from), xmm(from), static_cast<std::uint8_t>(bytes));
-  }
-
-  /// To the type; sixteen-bit ones in the lower half.
-  void narrow(const Vec& value) {
-    if (dtype_ == DataType::f16) {
-      a_.vcvtps2ph(xmm(value), ymm(value), 0);
-    } else if (dtype_ == DataType::bf16) {
-      round_to_bf16(value);
-      v_.shift_right(value, value, 16);
-      const Vec upper = v_.vec("upper half");
-      a_.vextracti128(xmm(upper), ymm(value), 1);
-      a_.vpackusdw(xmm(value), xmm(value), xmm(upper));
-    }
   }
 
   /// The pair as sixteen-bit elements in their order, in `b`. `a` is lost.

@@ -1,5 +1,6 @@
 // Copies of elements as they are, on AVX2.
 
+#include <algorithm>
 #include <array>
 
 #include "jit/vector/avx2.hpp"
@@ -43,14 +44,14 @@ class Avx2Units : public Units {
   Assembler& a_;
 };
 
-/// Blends lay the pieces over one another. Stores go one by one: those with a mask take longer on several
-/// processors.
+/// Strided elements lie in `step` pieces of memory, a vector long each, of which the last ends at the last
+/// element. No two have elements in the same lane: blends lay them over one another, and one permutation puts
+/// the elements in order. Stores go one by one: those with a mask take longer on several processors.
 class Avx2StridedUnits : public StridedUnits {
  public:
   Avx2StridedUnits(Avx2& v, int size, int step, Strided what)
       : StridedUnits(strided_count), a_(v.assembler()), v_(v), size_(size), step_(step) {
-    if (what == Strided::load) {
-      pieces_ = pieces_of(strided_count, step, true);
+    if (what != Strided::store) {
       order_ = v.vec("order of elements");
       v.load_raw(order_, a_.ptr[a_.rip + a_.constant(order_words())]);
     }
@@ -66,11 +67,10 @@ class Avx2StridedUnits : public StridedUnits {
 
   void load_strided(const Vec& to, const Xbyak::RegExp& from) override {
     load_adjacent(to, from);
-    for (std::size_t i = 1; i < pieces_.pieces.size(); ++i) {
-      const auto& [first, lanes] = pieces_.pieces[i];
-      const Xbyak::Address piece = a_.ptr[from + first * size_];
-      const auto mask = static_cast<std::uint8_t>(lanes);
-      size_ == 2 ? a_.vpblendw(xmm(to), xmm(to), piece, mask) : a_.vpblendd(ymm(to), ymm(to), piece, mask);
+    for (int piece = 1; piece < step_; ++piece) {
+      const Xbyak::Address at = a_.ptr[from + piece * piece_distance * size_];
+      const std::uint8_t lanes = lanes_of(piece);
+      size_ == 2 ? a_.vpblendw(xmm(to), xmm(to), at, lanes) : a_.vpblendd(ymm(to), ymm(to), at, lanes);
     }
     size_ == 2 ? a_.vpshufb(xmm(to), xmm(to), xmm(order_)) : a_.vpermps(ymm(to), ymm(order_), ymm(to));
   }
@@ -96,15 +96,35 @@ class Avx2StridedUnits : public StridedUnits {
   }
 
  private:
+  /// From one piece to the next, in elements. It has no common factor with a step from 2 to 6, so that all
+  /// elements between two multiples of it fall into different lanes.
+  static constexpr int piece_distance = strided_count - 1;
+
+  [[nodiscard]] int piece_of(int element) const {
+    return std::min(element * step_ / piece_distance, step_ - 1);
+  }
+  [[nodiscard]] int lane_of(int element) const {
+    return element * step_ - piece_of(element) * piece_distance;
+  }
+
+  [[nodiscard]] std::uint8_t lanes_of(int piece) const {
+    unsigned lanes = 0;
+    for (int element = 0; element < strided_count; ++element) {
+      lanes |= piece_of(element) == piece ? 1U << lane_of(element) : 0U;
+    }
+    return static_cast<std::uint8_t>(lanes);
+  }
+
   /// For each element, its lane; for 2-byte elements as the numbers of its bytes.
   [[nodiscard]] std::array<std::uint32_t, 8> order_words() const {
     std::array<std::uint32_t, 8> words{};
-    for (std::size_t i = 0; i < strided_count; ++i) {
-      const auto lane = static_cast<std::uint32_t>(pieces_.lane_of[i]);
+    for (int element = 0; element < strided_count; ++element) {
+      const auto lane = static_cast<std::uint32_t>(lane_of(element));
       if (size_ == 4) {
-        words[i] = lane;
+        words[static_cast<std::size_t>(element)] = lane;
       } else {
-        words[i / 2] |= (2 * lane | (2 * lane + 1) << 8) << (16 * (i % 2));
+        words[static_cast<std::size_t>(element / 2)] |= (2 * lane | (2 * lane + 1) << 8)
+                                                        << (16 * (element % 2));
       }
     }
     return words;
@@ -114,7 +134,6 @@ class Avx2StridedUnits : public StridedUnits {
   Avx2& v_;
   int size_;
   int step_;
-  Pieces pieces_;
   Vec order_;
 };
 

@@ -66,6 +66,27 @@ class Avx512Elements : public Elements {
     }
   }
 
+  void widen(const Vec& elements) override {
+    if (dtype_ == DataType::f16) {
+      a_.vcvtph2ps(Avx512::zmm(elements), Avx512::ymm(elements));
+    } else if (dtype_ == DataType::bf16) {
+      a_.vpmovzxwd(Avx512::zmm(elements), Avx512::ymm(elements));
+      a_.vpslld(Avx512::zmm(elements), Avx512::zmm(elements), 16);
+    }
+  }
+
+  void narrow(const Vec& value) override {
+    if (dtype_ == DataType::f16) {
+      a_.vcvtps2ph(Avx512::ymm(value), Avx512::zmm(value), 0);
+    } else if (dtype_ == DataType::bf16 && unit_.bf16_) {
+      a_.vcvtneps2bf16(Avx512::ymm(value), Avx512::zmm(value));
+    } else if (dtype_ == DataType::bf16) {
+      const Vec rounded = rounded_to_bf16(value);
+      a_.vpsrld(Avx512::zmm(rounded), Avx512::zmm(rounded), 16);
+      a_.vpmovdw(Avx512::ymm(value), Avx512::zmm(rounded));
+    }
+  }
+
   void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
     narrow(from);
     if (dtype_ == DataType::f32) {
@@ -133,19 +154,6 @@ class Avx512Elements : public Elements {
 
   static Xbyak::Address merging(Xbyak::Address address, const Tail& tail) {
     return tail.whole() ? address : address | k(tail.opmask);
-  }
-
-  /// To the type; sixteen-bit ones in the lower half.
-  void narrow(const Vec& value) {
-    if (dtype_ == DataType::f16) {
-      a_.vcvtps2ph(Avx512::ymm(value), Avx512::zmm(value), 0);
-    } else if (dtype_ == DataType::bf16 && unit_.bf16_) {
-      a_.vcvtneps2bf16(Avx512::ymm(value), Avx512::zmm(value));
-    } else if (dtype_ == DataType::bf16) {
-      const Vec rounded = rounded_to_bf16(value);
-      a_.vpsrld(Avx512::zmm(rounded), Avx512::zmm(rounded), 16);
-      a_.vpmovdw(Avx512::ymm(value), Avx512::zmm(rounded));
-    }
   }
 
   /// The pair as sixteen-bit elements in their order, in `a`. `b` is lost.

@@ -1,6 +1,7 @@
 // Copies of elements as they are, on AVX-512.
 
-#include <array>
+#include <algorithm>
+#include <vector>
 
 #include "jit/vector/avx512.hpp"
 #include "jit/vector/units.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr int vector_bytes = 64;
 
 Xbyak::Zmm zmm(const Vec& vec) { return Xbyak::Zmm(vec.index()); }
+Xbyak::Ymm ymm(const Vec& vec) { return Xbyak::Ymm(vec.index()); }
 Xbyak::Xmm xmm(const Vec& vec) { return Xbyak::Xmm(vec.index()); }
 Xbyak::Opmask k(const Opmask& mask) { return Xbyak::Opmask(mask.index()); }
 
@@ -43,77 +45,150 @@ class Avx512Units : public Units {
   Assembler& a_;
 };
 
-/// Masked loads lay the pieces over one another, and masked stores take them apart.
+/// Sixteen strided elements lie in a few whole vectors of memory, or pieces. Of each piece, a mask tells the
+/// lanes that have elements.
+///
+/// With an odd step, no two pieces have elements in the same lane: masked loads lay them over one another,
+/// and one permutation puts the elements in order. With an even step, two pieces at a time are permuted into
+/// one vector. (Pieces that lie askew would do for that, too, but most of them cross from one cache line to
+/// the next.)
 class Avx512StridedUnits : public StridedUnits {
  public:
   Avx512StridedUnits(Avx512& v, int size, int step, Strided what)
-      : StridedUnits(vector_bytes / size),
+      : StridedUnits(strided_count),
         a_(v.assembler()),
+        v_(v),
         size_(size),
-        pieces_(pieces_of(count(), step, false)),
-        order_(v.vec("order of elements")) {
-    const General bits = a_.general("mask bits");
-    for (const Pieces::Piece& piece : pieces_.pieces) {
-      masks_.emplace_back(a_.opmask_pool(), "elements of a piece");
-      a_.mov(Assembler::r64(bits), piece.lanes);
-      a_.kmovq(k(masks_.back()), Assembler::r64(bits));
+        step_(step),
+        lanes_(vector_bytes / size),
+        pieces_((strided_count - 1) * step / lanes_ + 1) {
+    for (int piece = 0; piece < pieces_; ++piece) {
+      add_mask(piece);
     }
-    v.load_raw(order_, a_.ptr[a_.rip + a_.constant(order_words(what))]);
+    if (what != Strided::store) {
+      const int places = lanes_ * (is_even() && pieces_ > 1 ? 2 : 1);
+      load_order_ = order([&](int lane) { return lane * step % places; });
+    }
+    if (what != Strided::load) {
+      // The element whose place is that of the lane in a piece; with an odd step, in whichever piece has one.
+      for (int piece = 0; piece < (is_even() ? pieces_ : 1); ++piece) {
+        store_orders_.push_back(order([&](int lane) {
+          int place = piece * lanes_ + lane;
+          while (!is_even() && place % step != 0) {
+            place += lanes_;
+          }
+          return place / step;
+        }));
+      }
+    }
   }
 
   void load_adjacent(const Vec& to, const Xbyak::RegExp& from) override {
-    a_.vmovups(zmm(to), a_.zword[from]);
+    size_ == 2 ? a_.vmovups(ymm(to), a_.yword[from]) : a_.vmovups(zmm(to), a_.zword[from]);
   }
 
   void store_adjacent(const Xbyak::RegExp& to, const Vec& from) override {
-    a_.vmovups(a_.zword[to], zmm(from));
+    size_ == 2 ? a_.vmovups(a_.yword[to], ymm(from)) : a_.vmovups(a_.zword[to], zmm(from));
   }
 
   void load_strided(const Vec& to, const Xbyak::RegExp& from) override {
-    for (std::size_t i = 0; i < masks_.size(); ++i) {
-      const Xbyak::Address piece = a_.zword[from + pieces_.pieces[i].first * size_];
-      const Xbyak::Zmm merged = zmm(to) | k(masks_[i]);
-      const Xbyak::Zmm target = i == 0 ? merged | Xbyak::util::T_z : merged;
-      size_ == 2 ? a_.vmovdqu16(target, piece) : a_.vmovups(target, piece);
+    if (is_even() && pieces_ > 1) {
+      load_pair(to, from, 0);
+      if (pieces_ > 2) {
+        const Vec upper = v_.vec("upper half");
+        load_pair(upper, from, 2);
+        a_.vinserti64x4(zmm(to), zmm(to), ymm(upper), 1);
+      }
+      return;
     }
-    permute(to);
+    for (int piece = 0; piece < pieces_; ++piece) {
+      const Xbyak::Zmm merged = zmm(to) | mask(piece);
+      load_piece(piece == 0 ? merged | Xbyak::util::T_z : merged, from, piece);
+    }
+    permute(to, load_order_, to);
   }
 
   void store_strided(const Xbyak::RegExp& to, const Vec& from) override {
-    permute(from);
-    for (std::size_t i = 0; i < masks_.size(); ++i) {
-      const Xbyak::Address piece = a_.zword[to + pieces_.pieces[i].first * size_] | k(masks_[i]);
-      size_ == 2 ? a_.vmovdqu16(piece, zmm(from)) : a_.vmovups(piece, zmm(from));
+    const Vec spread = v_.vec("elements of a piece");
+    for (int piece = 0; piece < pieces_; ++piece) {
+      if (piece == 0 || is_even()) {
+        permute(spread, store_orders_[static_cast<std::size_t>(piece)], from);
+      }
+      const Xbyak::Address at = a_.zword[to + piece * vector_bytes] | mask(piece);
+      size_ == 2 ? a_.vmovdqu16(at, zmm(spread)) : a_.vmovups(at, zmm(spread));
     }
   }
 
  private:
-  /// For each lane of a permutation's result, the lane that it comes from, in as many bits as an element.
-  [[nodiscard]] std::vector<std::uint32_t> order_words(Strided what) const {
-    std::vector<std::uint32_t> from(pieces_.lane_of.size());
-    for (std::size_t element = 0; element < from.size(); ++element) {
-      const auto lane = static_cast<std::size_t>(pieces_.lane_of[element]);
-      from[what == Strided::load ? element : lane] =
-          static_cast<std::uint32_t>(what == Strided::load ? lane : element);
-    }
-    std::vector<std::uint32_t> words(vector_bytes / 4);
-    const std::size_t per_word = from.size() / words.size();
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      words[i / per_word] |= from[i] << (16 * (i % per_word));
-    }
-    return words;
+  static constexpr int strided_count = 16;
+
+  [[nodiscard]] bool is_even() const { return step_ % 2 == 0; }
+  [[nodiscard]] Xbyak::Opmask mask(int piece) const {
+    return k(masks_[mask_of_piece_[static_cast<std::size_t>(piece)]]);
   }
 
-  void permute(const Vec& vector) {
-    size_ == 2 ? a_.vpermw(zmm(vector), zmm(order_), zmm(vector))
-               : a_.vpermps(zmm(vector), zmm(order_), zmm(vector));
+  /// Equal masks are kept once: there are few registers for them.
+  void add_mask(int piece) {
+    std::uint64_t lanes = 0;
+    for (int element = 0; element < strided_count; ++element) {
+      const int lane = element * step_ - piece * lanes_;
+      lanes |= lane >= 0 && lane < lanes_ ? std::uint64_t{1} << lane : 0;
+    }
+    const auto known = std::ranges::find(mask_lanes_, lanes);
+    mask_of_piece_.push_back(static_cast<std::size_t>(known - mask_lanes_.begin()));
+    if (known != mask_lanes_.end()) {
+      return;
+    }
+    mask_lanes_.push_back(lanes);
+    masks_.emplace_back(a_.opmask_pool(), "lanes with elements");
+    const General bits = a_.general("mask bits");
+    a_.mov(Assembler::r64(bits), lanes);
+    a_.kmovq(k(masks_.back()), Assembler::r64(bits));
+  }
+
+  /// A permutation: for each lane, the one that it takes, in as many bits as an element.
+  template <typename Source>
+  Vec order(Source source) {
+    std::vector<std::uint32_t> words(vector_bytes / 4);
+    const int per_word = 4 / size_;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const auto from = static_cast<std::uint32_t>(source(lane) % (2 * lanes_));
+      words[static_cast<std::size_t>(lane / per_word)] |= from << (16 * (lane % per_word));
+    }
+    Vec order = v_.vec("order of elements");
+    v_.load_raw(order, a_.ptr[a_.rip + a_.constant(words)]);
+    return order;
+  }
+
+  void load_piece(const Xbyak::Zmm& to, const Xbyak::RegExp& from, int piece) {
+    const Xbyak::Address at = a_.zword[from + piece * vector_bytes];
+    size_ == 2 ? a_.vmovdqu16(to, at) : a_.vmovups(to, at);
+  }
+
+  /// The elements of pieces `first` and `first` + 1, in the lowest lanes.
+  void load_pair(const Vec& to, const Xbyak::RegExp& from, int first) {
+    const Vec second = v_.vec("second piece");
+    load_piece(zmm(to) | mask(first) | Xbyak::util::T_z, from, first);
+    load_piece(zmm(second) | mask(first + 1) | Xbyak::util::T_z, from, first + 1);
+    size_ == 2 ? a_.vpermt2w(zmm(to), zmm(load_order_), zmm(second))
+               : a_.vpermt2ps(zmm(to), zmm(load_order_), zmm(second));
+  }
+
+  void permute(const Vec& to, const Vec& order, const Vec& from) {
+    size_ == 2 ? a_.vpermw(zmm(to), zmm(order), zmm(from)) : a_.vpermps(zmm(to), zmm(order), zmm(from));
   }
 
   Assembler& a_;
+  Avx512& v_;
   int size_;
-  Pieces pieces_;
+  int step_;
+  int lanes_;
+  int pieces_;
+  std::vector<std::uint64_t> mask_lanes_;
   std::vector<Opmask> masks_;
-  Vec order_;
+  std::vector<std::size_t> mask_of_piece_;
+  Vec load_order_;
+  std::vector<Vec> store_orders_;
 };
 
 }  // namespace

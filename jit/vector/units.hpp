@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "jit/vector/vector_unit.hpp"
 
@@ -35,8 +34,9 @@ class Units {
   int size_;
 };
 
-/// Moves elements of 2 or 4 bytes between adjacent places and places `step` elements apart, `count()` at a
-/// time. Nothing outside of the elements is written, and nothing before the first or after the last is read.
+/// Moves elements of 2 or 4 bytes between a vector, where they are adjacent, and places `step` elements
+/// apart, `count()` at a time. Nothing outside of the elements is written, and nothing before the first or
+/// after the last is read.
 class StridedUnits {
  public:
   virtual ~StridedUnits() = default;
@@ -46,7 +46,6 @@ class StridedUnits {
   virtual void load_adjacent(const Vec& to, const Xbyak::RegExp& from) = 0;
   virtual void store_adjacent(const Xbyak::RegExp& to, const Vec& from) = 0;
   virtual void load_strided(const Vec& to, const Xbyak::RegExp& from) = 0;
-  /// `from` is lost.
   virtual void store_strided(const Xbyak::RegExp& to, const Vec& from) = 0;
 
  protected:
@@ -57,21 +56,6 @@ class StridedUnits {
 };
 
 /// Whether elements are read from, or written to, places `step` elements apart.
-enum class Strided : std::uint8_t { load, store };
-
-/// How strided elements fit into one vector: pieces of memory, a vector long, laid over one another. Each has
-/// its elements in lanes where no other has any, so that one permutation puts all in order.
-struct Pieces {
-  struct Piece {
-    int first = 0;  ///< The piece's first lane, in elements of memory from the first strided one on.
-    std::uint64_t lanes = 0;  ///< Which of its lanes have elements.
-  };
-  std::vector<Piece> pieces;
-  std::vector<int> lane_of;  ///< For each strided element.
-};
-
-/// For `lanes` elements that are `step` apart. With `exact`, the last piece ends at the last element. Throws
-/// `Error` (internal) for a step that cannot be done like that.
-[[nodiscard]] Pieces pieces_of(int lanes, int step, bool exact);
+enum class Strided : std::uint8_t { load, store, both };
 
 }  // namespace gradjit::jit

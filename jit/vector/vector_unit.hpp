@@ -279,6 +279,10 @@ class Elements {
   /// Adjacent vectors from `from` on, in pairs while there are two and they are whole.
   void load_group(std::span<const Vec* const> vectors, const Xbyak::RegExp& from, const Tail& tail);
 
+  /// The same in a register: elements as they are in memory, side by side from its start, to f32 lanes and
+  /// back.
+  virtual void widen(const Vec& elements) = 0;
+  virtual void narrow(const Vec& lanes) = 0;
   /// The elements as an operand: memory where that can be, else loaded into `scratch`.
   [[nodiscard]] virtual Value read(const Vec& scratch, const Xbyak::RegExp& from, const Tail& tail) {
     load(scratch, from, tail);

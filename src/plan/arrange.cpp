@@ -18,15 +18,18 @@ bool is_cut(const Plan& plan, std::size_t loop) { return plan.block[loop] < plan
 
 // The form that a kernel wants a tensor to have.
 
+/// How far elements that are next to one another lie apart.
+std::int64_t element_stride(const Plan& plan) { return plan.spec.step * plan.element_size; }
+
 /// How far steps of the dense loop lie apart: elements, or packed rows.
 std::int64_t dense_stride(const Plan& plan) {
-  return plan.spec.loop == Loop::packed_rows ? plan.axis.size * plan.element_size : plan.element_size;
+  return plan.spec.loop == Loop::packed_rows ? plan.axis.size * plan.element_size : element_stride(plan);
 }
 
 /// The elements of a row are adjacent, where that is wanted.
 bool axis_fits(const Plan& plan, std::size_t tensor) {
   return plan.spec.loop == Loop::elements || plan.spec.loop == Loop::columns || plan.axis.size == 1 ||
-         plan.axis.stride[tensor] == plan.element_size;
+         plan.axis.stride[tensor] == element_stride(plan);
 }
 
 int tensors_that_fit(const Plan& plan, const Dim& dim) {
@@ -61,6 +64,26 @@ void set_roles(Plan& plan) {
   plan.outer = has_outer ? count - (has_dense ? 2 : 1) : Plan::none;
 }
 
+/// Runs, or columns, that are too few to pass to a kernel where they lie.
+bool has_short_runs(const Plan& plan) {
+  return plan.loops().size() > 1 && plan.dense != Plan::none &&
+         plan.loops()[plan.dense].size < least_dense_steps(plan);
+}
+
+/// Where the elements of all tensors lie equally far apart, a kernel may be there for just that.
+void choose_step(Plan& plan) {
+  if ((plan.spec.loop == Loop::elements && plan.dense == Plan::none) || has_short_runs(plan)) {
+    return;
+  }
+  const Dim& inner = plan.spec.loop == Loop::elements ? plan.loops()[plan.dense] : plan.axis;
+  const std::int64_t stride = inner.stride[diff_src];
+  const std::int64_t step = stride / plan.element_size;
+  if (std::count(inner.stride.begin(), inner.stride.end(), stride) == tensor_count &&
+      jit::takes_step(plan.spec, step)) {
+    plan.spec.step = static_cast<std::uint8_t>(step);
+  }
+}
+
 /// Stages the tensors that don't have the form.
 void stage_misfits(Plan& plan) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
@@ -90,8 +113,7 @@ bool columns_fit_a_tile(const Plan& plan) {
 /// Decides which tensors are staged.
 void choose_staged(Plan& plan) {
   stage_misfits(plan);
-  if (plan.loops().size() > 1 && plan.dense != Plan::none &&
-      plan.loops()[plan.dense].size < least_dense_steps(plan)) {
+  if (has_short_runs(plan)) {
     stage_all(plan);
   }
   if (plan.spec.loop == Loop::columns && stages_any(plan) && !columns_fit_a_tile(plan)) {
@@ -187,7 +209,7 @@ void make_segments(Plan& plan) {
 /// Whether the tensors are so large, and lie so, that kernels stream them.
 bool streams(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
-  if (plan.bytes <= cached || stages_any(plan)) {
+  if (plan.bytes <= cached || stages_any(plan) || plan.spec.step != 1) {
     return false;
   }
   if (plan.spec.loop == Loop::packed_rows) {
@@ -206,6 +228,7 @@ void arrange(Plan& plan, const CacheSizes& caches) {
     move_dense_loop_last(plan);
   }
   set_roles(plan);
+  choose_step(plan);
   choose_staged(plan);
   if (stages_any(plan)) {
     make_tiles(plan, tile_positions(plan));

@@ -18,7 +18,7 @@ Sides sides_of(const CopyLoop& loop, Loop kind) {
 
 std::optional<CopyCall> take_strided(CopyNest& nest, const KernelSpec& spec) {
   const auto unit = static_cast<std::int64_t>(size_of(spec.dtype));
-  const std::int64_t shortest = jit::shortest_copied_line(spec.isa, unit);
+  const std::int64_t shortest = jit::shortest_copied_line(spec.isa);
   CopyLoop line;
   if (!nest.take(line, [&](const CopyLoop& loop) {
         const auto [adjacent, strided] = sides_of(loop, spec.loop);
@@ -99,7 +99,7 @@ std::optional<KernelSpec> copy_spec_of(std::span<const CopyLoop> loops, std::int
   spec.isa = isa == Isa::avx2 ? Isa::avx2 : Isa::avx512;
   spec.loop = tile == TileSide::to ? Loop::pack : Loop::unpack;
   for (spec.step = 2; spec.step <= jit::greatest_copied_step; ++spec.step) {
-    if (jit::copies_step(isa, unit, spec.step) && take_call(nest, unit, spec)) {
+    if (jit::copies_step(isa, spec.step) && take_call(nest, unit, spec)) {
       return spec;
     }
   }

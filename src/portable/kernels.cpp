@@ -45,7 +45,7 @@ void for_each_element(const KernelSpec& spec, const KernelArgs& args, Gradient g
   for (std::int64_t run = 0; run < args.outer; ++run) {
     const Pointers from = pointers_of(spec, args).at(args.outer_stride, run);
     for (std::int64_t i = 0; i < count; ++i) {
-      const Pointers p = from.at(adjacent(E::size), i);
+      const Pointers p = from.at(adjacent(spec.step * E::size), i);
       E::store(p.diff_src, gradient(E::load(p.activation), E::load(p.diff_dst)));
     }
   }
@@ -151,7 +151,7 @@ void log_softmax_line(const KernelSpec& spec, const KernelArgs& args, const Degr
 template <DataType dtype>
 void log_softmax_backward(const KernelSpec& spec, const KernelArgs& args) {
   const DegreeSixExp exp{jit::log_softmax_exp_model()};
-  const auto element = adjacent(Element<dtype>::size);
+  const auto element = adjacent(spec.step * Element<dtype>::size);
   const bool columns = spec.loop == Loop::columns;
   const bool packed = spec.loop == Loop::packed_rows;
   const std::int64_t length = packed ? spec.axis_rest : args.axis;

@@ -57,9 +57,21 @@ void add_copies(std::vector<KernelSpec>& specs, Isa isa) {
     for (spec.step = 2; spec.step <= greatest_copied_step; ++spec.step) {
       for (const Loop loop : {Loop::pack, Loop::unpack}) {
         spec.loop = loop;
-        if (copies_step(isa, static_cast<std::int64_t>(size_of(dtype)), spec.step)) {
+        if (copies_step(isa, spec.step)) {
           specs.push_back(spec);
         }
+      }
+    }
+  }
+}
+
+/// Adds those with a step of the specs that are there from `first` on.
+void add_steps(std::vector<KernelSpec>& specs, std::size_t first) {
+  for (std::size_t i = first, end = specs.size(); i < end; ++i) {
+    KernelSpec spec = specs[i];
+    for (spec.step = 2; spec.step < 10; ++spec.step) {
+      if (!spec.streaming && takes_step(spec, spec.step)) {
+        specs.push_back(spec);
       }
     }
   }
@@ -72,11 +84,13 @@ std::vector<KernelSpec> all_specs() {
     add_copies(specs, isa);
     for (const DataType dtype : dtypes) {
       for (const bool in_place : {false, true}) {
+        const std::size_t first = specs.size();
         for (const bool streaming : {false, true}) {
           const KernelSpec spec{.dtype = dtype, .isa = isa, .in_place = in_place, .streaming = streaming};
           add_elu(specs, spec);
           add_log_softmax(specs, spec);
         }
+        add_steps(specs, first);
       }
     }
   }

@@ -73,12 +73,12 @@ TEST_P(Copy, MovesStridedElementsAsPlainCodeDoes) {
   const std::int64_t size = GetParam();
   for (const Isa isa : emitted_isas()) {
     for (std::uint8_t step = 0; step <= jit::greatest_copied_step + 1; ++step) {
-      if (!jit::copies_step(isa, size, step)) {
+      if (!jit::copies_step(isa, step)) {
         continue;
       }
       const Kernel pack = kernel_of(Loop::pack, size, isa, step);
       const Kernel unpack = kernel_of(Loop::unpack, size, isa, step);
-      const std::int64_t shortest = jit::shortest_copied_line(isa, size);
+      const std::int64_t shortest = jit::shortest_copied_line(isa);
       for (std::int64_t count = shortest; count <= 6 * shortest; ++count) {
         SCOPED_TRACE("step " + std::to_string(step) + ", " + std::to_string(count) + " elements");
         const CopyLoop adjacent_lines{3, count * size, (count * step + 5) * size};

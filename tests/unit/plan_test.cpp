@@ -102,11 +102,32 @@ TEST(Plan, WorksOnTensorsWhereTheyLieIfItCan) {
   EXPECT_FALSE(log_softmax_plan({2, 81, 8732}, 1).is_one_call);
 }
 
+TEST(Plan, TakesSmallStepsWhereTheyLieIfTheyAreEqual) {
+  const auto expect_step = [](const Plan& plan, int step) {
+    EXPECT_EQ(plan.spec.step, step);
+    EXPECT_EQ(staged(plan), "000");
+    EXPECT_TRUE(plan.is_one_call);
+  };
+  expect_step(elu_plan({64}, {1}, {1}, {1}), 1);
+  expect_step(elu_plan({64}, {2}, {2}, {2}), 2);
+  expect_step(elu_plan({7, 64}, {200, 3}, {192, 3}, {192, 3}), 3);
+  expect_step(elu_plan({64}, {-4}, {-4}, {-4}), 4);
+  expect_step(log_softmax_plan({8, 100}, 1, {400, 4}), 4);
+  // Short runs are staged, dense.
+  EXPECT_EQ(elu_plan({50, 3}, {360, 4}, {360, 4}, {360, 4}).spec.step, 1);
+  EXPECT_EQ(staged(elu_plan({50, 3}, {360, 4}, {360, 4}, {360, 4})), "111");
+  // Kernels for packed rows and columns take none.
+  EXPECT_EQ(log_softmax_plan({8, 10}, 1, {20, 2}).spec.step, 1);
+  EXPECT_EQ(log_softmax_plan({21, 50}, 0, {100, 2}).spec.step, 1);
+}
+
 TEST(Plan, StagesWhatDoesNotFit) {
   EXPECT_EQ(staged(elu_plan({64, 192}, {1, 64}, {}, {})), "100");
   EXPECT_EQ(staged(elu_plan({64, 192}, {}, {}, {1, 64})), "001");
   EXPECT_EQ(staged(elu_plan({64, 192}, {}, {1, 0}, {})), "010");
-  EXPECT_EQ(staged(elu_plan({64}, {2}, {2}, {2})), "111");
+  EXPECT_EQ(staged(elu_plan({64}, {5}, {5}, {5})), "111");
+  EXPECT_EQ(staged(elu_plan({64}, {2}, {3}, {2})), "111");
+  EXPECT_EQ(staged(elu_plan({64}, {2}, {}, {2})), "101");
   EXPECT_EQ(staged(elu_plan({64, 192}, {}, {-192, -1}, {})), "010");
   // Short runs go together, as do loops that a kernel can't take.
   EXPECT_EQ(staged(elu_plan({1000, 3}, {4, 1}, {4, 1}, {4, 1})), "111");
@@ -133,7 +154,7 @@ TEST(Plan, TilesAreBounded) {
     }
     return elements;
   };
-  for (const Plan& plan : {elu_plan({1000, 2000}, {1, 1000}, {}, {}), elu_plan({1 << 20}, {2}, {2}, {2}),
+  for (const Plan& plan : {elu_plan({1000, 2000}, {1, 1000}, {}, {}), elu_plan({1 << 20}, {5}, {5}, {5}),
                            elu_plan({100, 100, 100}, {1, 100, 10000}, {100, 1, 10000}, {}),
                            elu_plan({100'000, 3}, {4, 1}, {4, 1}, {4, 1})}) {
     EXPECT_LE(tile(plan), usual_tile);

@@ -1,0 +1,164 @@
+// Kernels for elements that lie a few apart: the bits of the portable code, and what lies between the
+// elements untouched, with every buffer standing against an inaccessible page.
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "src/cache/compile.hpp"
+#include "tests/support/element_bits.hpp"
+#include "tests/support/guarded_buffer.hpp"
+#include "tests/support/kernel_case.hpp"
+
+namespace gradjit::test {
+namespace {
+
+using jit::KernelArgs;
+using jit::KernelSpec;
+using jit::Loop;
+using jit::Operation;
+
+constexpr std::int64_t lines = 3;
+constexpr std::int64_t gap = 5;  ///< Elements between lines.
+
+/// Lines of `count` elements that are `spec.step` apart.
+struct Shape {
+  std::int64_t count;
+  std::int64_t line_bytes;
+  std::size_t bytes;
+};
+
+Shape shape_of(const KernelSpec& spec, std::int64_t count) {
+  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
+  const std::int64_t line = (count * spec.step + gap) * size;
+  const std::int64_t last = (count - 1) * spec.step * size;
+  return {count, line, static_cast<std::size_t>(line * (lines - 1) + last + size)};
+}
+
+/// Random elements everywhere, between those of the tensor too.
+void fill(const GuardedBuffer& buffer, DataType dtype, std::mt19937& random, bool is_log_softmax_dst) {
+  const std::size_t size = size_of(dtype);
+  for (std::size_t at = 0; at < buffer.bytes().size(); at += size) {
+    const std::uint32_t bits = random_element(dtype, random, 20, is_log_softmax_dst);
+    std::memcpy(buffer.data() + at, &bits, size);
+  }
+}
+
+std::vector<std::byte> copy_of(const GuardedBuffer& buffer) {
+  return {buffer.bytes().begin(), buffer.bytes().end()};
+}
+
+/// All NaNs are one.
+bool are_same(DataType dtype, const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  const std::size_t size = size_of(dtype);
+  for (std::size_t at = 0; at < a.size(); at += size) {
+    std::uint32_t x = 0;
+    std::uint32_t y = 0;
+    std::memcpy(&x, a.data() + at, size);
+    std::memcpy(&y, b.data() + at, size);
+    if (x != y && !(is_nan(dtype, x) && is_nan(dtype, y))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void expect_bits_of_portable(const KernelSpec& spec, std::int64_t count, GuardedBuffer::Guard guard) {
+  const Shape shape = shape_of(spec, count);
+  const GuardedBuffer activation(shape.bytes, guard);
+  const GuardedBuffer diff_dst(shape.bytes, guard);
+  const GuardedBuffer diff_src(shape.bytes, guard);
+  std::mt19937 random(static_cast<unsigned>(count));
+  fill(activation, spec.dtype, random, spec.operation == Operation::log_softmax_backward);
+  fill(diff_dst, spec.dtype, random, false);
+  fill(diff_src, spec.dtype, random, false);
+  const auto inputs = std::pair(copy_of(activation), copy_of(diff_dst));
+  const auto before = copy_of(diff_src);
+
+  KernelArgs args;
+  args.activation = activation.data();
+  args.diff_dst = diff_dst.data();
+  args.diff_src = spec.in_place ? nullptr : diff_src.data();
+  args.outer = lines;
+  args.outer_stride = {shape.line_bytes, shape.line_bytes, shape.line_bytes};
+  (spec.operation == Operation::elu_backward ? args.inner : args.axis) = count;
+  const GuardedBuffer& result = spec.in_place ? diff_dst : diff_src;
+
+  KernelSpec portable = spec;
+  portable.isa = Isa::portable;
+  (*detail::compile(portable))(args);
+  const auto expected = copy_of(result);
+  std::ranges::copy(inputs.second, diff_dst.data());
+  std::ranges::copy(before, diff_src.data());
+  (*detail::compile(spec))(args);
+  EXPECT_TRUE(are_same(spec.dtype, copy_of(result), expected))
+      << name_of(spec) << ", " << count << " elements";
+  EXPECT_EQ(copy_of(activation), inputs.first) << name_of(spec);
+  EXPECT_EQ(copy_of(spec.in_place ? diff_src : diff_dst), spec.in_place ? before : inputs.second)
+      << name_of(spec);
+  // What lies between the elements.
+  auto between = expected;
+  const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
+  for (std::int64_t i = 0; i < lines * count; ++i) {
+    const std::int64_t at = i / count * shape.line_bytes + i % count * spec.step * size;
+    std::copy_n((spec.in_place ? inputs.second : before).begin() + at, size, between.begin() + at);
+  }
+  EXPECT_EQ(between, spec.in_place ? inputs.second : before) << name_of(spec) << " in portable code";
+}
+
+void expect_bits_of_portable(const KernelSpec& spec, const std::vector<std::int64_t>& counts) {
+  for (const std::int64_t count : counts) {
+    for (const auto guard : {GuardedBuffer::Guard::before, GuardedBuffer::Guard::after}) {
+      expect_bits_of_portable(spec, count, guard);
+    }
+  }
+}
+
+/// Calls `body` for each spec with a step that there is, of those that go with `spec`.
+template <typename Body>
+void for_each_step(KernelSpec spec, const Body& body) {
+  for (const Isa isa : emitted_isas()) {
+    for (const DataType dtype : {DataType::f32, DataType::bf16, DataType::f16}) {
+      for (const bool in_place : {false, true}) {
+        spec.isa = isa;
+        spec.dtype = dtype;
+        spec.in_place = in_place;
+        for (spec.step = 2; spec.step < 20; ++spec.step) {
+          if (jit::takes_step(spec, spec.step)) {
+            body(spec);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(StridedKernel, EluBackwardGivesTheBitsOfPortableCode) {
+  std::vector<std::int64_t> counts{127, 128, 130};
+  for (std::int64_t count = 1; count < 70; ++count) {
+    counts.push_back(count);
+  }
+  for (const float alpha : {1.0F, 0.37F}) {
+    for (const bool use_dst : {false, true}) {
+      const KernelSpec spec{.use_dst = use_dst, .alpha_bits = std::bit_cast<std::uint32_t>(alpha)};
+      for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, counts); });
+    }
+  }
+}
+
+TEST(StridedKernel, LogSoftmaxBackwardGivesTheBitsOfPortableCode) {
+  for (const std::int64_t count : {33, 47, 64, 100, 127, 128, 129, 150, 300}) {
+    const KernelSpec spec{.operation = Operation::log_softmax_backward,
+                          .loop = Loop::rows,
+                          .axis_rest = static_cast<std::uint32_t>(count % jit::rows_chunk)};
+    for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, {count}); });
+  }
+}
+
+}  // namespace
+}  // namespace gradjit::test
