@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -52,8 +53,10 @@ class Transpose {
   void rows(int columns);
   void square(Square square);
   void load(std::span<const Vec> vectors, Square square);
+  void load_across(std::span<const Vec> vectors, Square square);
   void interleave(std::span<Vec> vectors);
   void store(std::span<const Vec> vectors, Square square);
+  void store_across(std::span<const Vec> vectors, Square square);
   /// Calls `body(index, at)` with the address of each of `count` lines that are `pitch` apart from `from` on.
   void for_each_line(const General& from, const Side& side, int count,
                      const std::function<void(int, const Xbyak::RegExp&)>& body);
@@ -92,7 +95,8 @@ void Transpose::emit() {
   a_.mov(r64(columns_.adjacent), argument(offsetof(KernelArgs, activation)));
   a_.mov(r64(columns_.pitched), argument(offsetof(KernelArgs, diff_src)));
   // As much of a cache line at once as there are registers for.
-  const int wide = std::clamp((v_.free_registers() - 1) / per_quad_, 1, 4);
+  const int fitting = std::min((v_.free_registers() - 1) / per_quad_, units_->quads());
+  const int wide = static_cast<int>(std::bit_floor(static_cast<unsigned>(fitting)));
   const std::array widths{wide, 1};
   along(columns_, std::span(widths).last(wide == 1 ? 1 : 2), [&](int columns) {
     a_.mov(r64(rows_.left), argument(offsetof(KernelArgs, axis)));
@@ -141,16 +145,30 @@ void Transpose::along(Side& side, std::span<const int> widths, const std::functi
 void Transpose::square(Square square) {
   a_.mark("square of " + std::to_string(square.rows * per_quad_) + " rows, " +
           std::to_string(square.columns * per_quad_) + " columns");
+  const bool across = square.rows == 1;
   std::vector<Vec> vectors;
-  for (int i = 0; i < square.columns * per_quad_; ++i) {
+  for (int i = 0; i < (across ? 1 : square.columns) * per_quad_; ++i) {
     vectors.push_back(v_.vec("rows"));
   }
-  load(vectors, square);
-  for (int i = 0; i < square.columns; ++i) {
-    interleave(std::span(vectors).subspan(static_cast<std::size_t>(i * per_quad_),
-                                          static_cast<std::size_t>(per_quad_)));
+  across ? load_across(vectors, square) : load(vectors, square);
+  for (std::size_t i = 0; i < vectors.size(); i += static_cast<std::size_t>(per_quad_)) {
+    interleave(std::span(vectors).subspan(i, static_cast<std::size_t>(per_quad_)));
   }
-  store(vectors, square);
+  across ? store_across(vectors, square) : store(vectors, square);
+}
+
+/// Few rows: a vector has all columns of one, and then every `per_quad_`-th column.
+void Transpose::load_across(std::span<const Vec> vectors, Square square) {
+  for_each_line(rows_.pitched, rows_, per_quad_, [&](int row, const Xbyak::RegExp& at) {
+    units_->load_quads(vectors[static_cast<std::size_t>(row)], at, square.columns);
+  });
+}
+
+void Transpose::store_across(std::span<const Vec> vectors, Square square) {
+  const int columns = square.columns * per_quad_;
+  for_each_line(rows_.adjacent, columns_, columns, [&](int column, const Xbyak::RegExp& at) {
+    units_->store_quad(at, vectors[static_cast<std::size_t>(column % per_quad_)], column / per_quad_);
+  });
 }
 
 /// All that is wanted of a row's cache line is loaded at once: the lines of rows may push one another out.

@@ -36,8 +36,12 @@ class Avx2Units : public Units {
     }
   }
 
-  void store_quads(const Xbyak::RegExp& to, const Vec& from, int quads) override {
-    quads == 1 ? a_.vmovups(a_.xword[to], xmm(from)) : a_.vmovups(a_.yword[to], ymm(from));
+  void store_quad(const Xbyak::RegExp& to, const Vec& from, int quad) override {
+    if (quad == 0) {
+      a_.vmovups(a_.xword[to], xmm(from));
+    } else {
+      a_.vextracti128(a_.xword[to], ymm(from), 1);
+    }
   }
 
  private:

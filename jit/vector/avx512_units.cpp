@@ -37,8 +37,12 @@ class Avx512Units : public Units {
     }
   }
 
-  void store_quads(const Xbyak::RegExp& to, const Vec& from, int quads) override {
-    quads == 1 ? a_.vmovups(a_.xword[to], xmm(from)) : a_.vmovups(a_.zword[to], zmm(from));
+  void store_quad(const Xbyak::RegExp& to, const Vec& from, int quad) override {
+    if (quad == 0) {
+      a_.vmovups(a_.xword[to], xmm(from));
+    } else {
+      a_.vextracti32x4(a_.xword[to], zmm(from), static_cast<std::uint8_t>(quad));
+    }
   }
 
  private:

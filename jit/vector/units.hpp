@@ -18,12 +18,14 @@ class Units {
   // Squares: a vector is so many quads of 16 bytes each.
   [[nodiscard]] int quads() const noexcept { return v_.lanes() / 4; }
   [[nodiscard]] int per_quad() const noexcept { return 16 / size_; }
-  /// Loads 16 bytes into a quad of `to`. Quad 0 comes first: it clears the others.
+  /// Loads one quad of `to`. Quad 0 comes first: it clears the others.
   virtual void load_quad(const Vec& to, int quad, const Xbyak::RegExp& from) = 0;
+  virtual void store_quad(const Xbyak::RegExp& to, const Vec& from, int quad) = 0;
+  /// The first quads: 1, 2 or 4 of them.
+  void load_quads(const Vec& to, const Xbyak::RegExp& from, int quads);
+  void store_quads(const Xbyak::RegExp& to, const Vec& from, int quads);
   /// Each quad of `to` becomes the elements of the lower (or upper) halves of the quads of a and b in turn.
   virtual void interleave(const Vec& to, const Vec& a, const Vec& b, bool upper) = 0;
-  /// Stores the first quad, or all.
-  virtual void store_quads(const Xbyak::RegExp& to, const Vec& from, int quads) = 0;
 
  protected:
   Units(VectorUnit& v, int size) : v_(v), size_(size) {}

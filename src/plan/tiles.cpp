@@ -64,6 +64,18 @@ class Tile {
     }
   }
 
+  /// Cuts what has to be cut evenly, at multiples of what copies take at once: small blocks at the end cost
+  /// more than their share.
+  void even_out() {
+    for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
+      const std::int64_t size = plan_.loops()[i].size;
+      const std::int64_t pieces = (size - 1) / plan_.block[i] + 1;
+      const std::int64_t even = (size - 1) / pieces + 1;
+      const std::int64_t rounded = (even + cut_tiles - 1) / cut_tiles * cut_tiles;
+      plan_.block[i] = rounded <= plan_.block[i] ? rounded : even;
+    }
+  }
+
   /// The product of the steps of the first `loops` loops.
   [[nodiscard]] std::int64_t positions(std::size_t loops) const {
     std::int64_t product = 1;
@@ -126,6 +138,7 @@ void make_tiles(Plan& plan, std::int64_t target) {
   }
   const bool are_all_staged = plan.staged[0] && plan.staged[1] && plan.staged[2];
   tile.grow_others(are_all_staged ? 0 : loops_outside(plan));
+  tile.even_out();
 }
 
 }  // namespace gradjit::detail

@@ -36,6 +36,9 @@ inline constexpr std::int64_t usual_tile = 4096;
 inline constexpr std::int64_t least_tile_rows = 16;
 inline constexpr std::int64_t least_tile_columns = 16;
 
+/// Where tiles cut a loop, they do at multiples of so many steps: a vector of f32.
+inline constexpr std::int64_t cut_tiles = 16;
+
 /// The most elements of a tile; what is longer is staged in fewer rows, and columns are not staged.
 inline constexpr std::int64_t greatest_tile = 65536;
 
