@@ -90,10 +90,12 @@ struct KernelSpecHash {
 /// columns:      `outer` slabs of `axis` steps of `inner` adjacent columns each.
 /// pack, unpack: `outer` lines of `inner` elements each, from `activation` to `diff_src`, with the strides of
 ///               these.
-/// transpose:    `axis` rows of `inner` adjacent elements each, from `activation`; element j of row i goes to
-///               element i of row j of `diff_src`. `axis_stride` lies between the rows of either.
-/// `outer_stride` lies between runs, rows or slabs, `axis_stride` between the steps of a column.
-/// `activation` is src or dst: what the exp or the comparison is taken of.
+/// transpose:    `outer` planes, at least one, of `axis` rows of `inner` adjacent elements each, from
+/// `activation`;
+///               element j of row i goes to element i of row j of `diff_src`. `axis_stride` lies between the
+///               rows.
+/// `outer_stride` lies between runs, rows, slabs, lines or planes, `axis_stride` between the steps of a
+/// column. `activation` is src or dst: what the exp or the comparison is taken of.
 struct KernelArgs {
   const void* activation = nullptr;
   const void* diff_dst = nullptr;

@@ -1,5 +1,5 @@
 // Rows of memory become columns, a square at a time:
-//   for each block of columns, for each block of rows:
+//   for each plane, for each block of columns, for each block of rows:
 //     vectors = 16 bytes of each row, those of several rows in each vector
 //     log2 of that many times: interleave the vectors, which become columns
 //     store the columns
@@ -36,6 +36,12 @@ struct Side {
   General pitch_3;
 };
 
+/// What changes rarely lives on the stack.
+constexpr int planes_left = 0;
+constexpr int plane_from = 8;
+constexpr int plane_to = 16;
+constexpr int frame_bytes = 24;
+
 class Transpose {
  public:
   Transpose(const KernelSpec& spec, VectorUnit& v);
@@ -48,7 +54,11 @@ class Transpose {
     int columns;
   };
 
+  [[nodiscard]] Xbyak::Address argument(std::size_t offset) const {
+    return a_.qword[Assembler::args() + static_cast<int>(offset)];
+  }
   [[nodiscard]] Side side(const char* pitch, std::size_t pitch_argument);
+  void plane();
   void along(Side& side, std::span<const int> widths, const std::function<void(int)>& body);
   void rows(int columns);
   void square(Square square);
@@ -88,12 +98,30 @@ Side Transpose::side(const char* pitch, std::size_t pitch_argument) {
 }
 
 void Transpose::emit() {
-  const auto argument = [&](std::size_t offset) {
-    return a_.qword[Assembler::args() + static_cast<int>(offset)];
-  };
+  a_.sub(a_.rsp, frame_bytes);
+  for (const auto& [slot, offset] : {std::pair{planes_left, offsetof(KernelArgs, outer)},
+                                     std::pair{plane_from, offsetof(KernelArgs, activation)},
+                                     std::pair{plane_to, offsetof(KernelArgs, diff_src)}}) {
+    a_.mov(r64(line_), argument(offset));
+    a_.mov(a_.qword[a_.rsp + slot], r64(line_));
+  }
+  Xbyak::Label next;
+  a_.L(next);
+  plane();
+  a_.mov(r64(line_), argument(offsetof(KernelArgs, outer_stride.activation)));
+  a_.add(a_.qword[a_.rsp + plane_from], r64(line_));
+  a_.mov(r64(line_), argument(offsetof(KernelArgs, outer_stride.diff_src)));
+  a_.add(a_.qword[a_.rsp + plane_to], r64(line_));
+  a_.dec(a_.qword[a_.rsp + planes_left]);
+  a_.jg(next);
+  a_.add(a_.rsp, frame_bytes);
+  a_.leave();
+}
+
+void Transpose::plane() {
   a_.mov(r64(columns_.left), argument(offsetof(KernelArgs, inner)));
-  a_.mov(r64(columns_.adjacent), argument(offsetof(KernelArgs, activation)));
-  a_.mov(r64(columns_.pitched), argument(offsetof(KernelArgs, diff_src)));
+  a_.mov(r64(columns_.adjacent), a_.qword[a_.rsp + plane_from]);
+  a_.mov(r64(columns_.pitched), a_.qword[a_.rsp + plane_to]);
   // As much of a cache line at once as there are registers for.
   const int fitting = std::min((v_.free_registers() - 1) / per_quad_, units_->quads());
   const int wide = static_cast<int>(std::bit_floor(static_cast<unsigned>(fitting)));
@@ -104,7 +132,6 @@ void Transpose::emit() {
     a_.mov(r64(rows_.adjacent), r64(columns_.pitched));
     rows(columns);
   });
-  a_.leave();
 }
 
 void Transpose::rows(int columns) {

@@ -186,16 +186,13 @@ Plane take_plane(CopyNest& nest, std::int64_t bytes, TileSide tile) {
   }
 }
 
-jit::KernelArgs args_of(const CopyCall& call, const jit::KernelSpec& spec) {
+jit::KernelArgs args_of(const CopyCall& call) {
   jit::KernelArgs args;
+  args.outer = call.outer.size;
+  args.outer_stride = {.activation = call.outer.from, .diff_src = call.outer.to};
   args.inner = call.line.size;
-  if (spec.loop == jit::Loop::transpose) {
-    args.axis = call.lines.size;
-    args.axis_stride = {.activation = call.lines.from, .diff_src = call.line.to};
-  } else {
-    args.outer = call.lines.size;
-    args.outer_stride = {.activation = call.lines.from, .diff_src = call.lines.to};
-  }
+  args.axis = call.rows.size;
+  args.axis_stride = {.activation = call.rows.from, .diff_src = call.line.to};
   return args;
 }
 
@@ -205,7 +202,7 @@ void copy(std::byte* to, const std::byte* from, std::span<const CopyLoop> loops,
   const std::int64_t bytes = nest.take_run(unit);
   if (kernel != nullptr) {
     if (const std::optional<CopyCall> call = take_call(nest, bytes, kernel->spec)) {
-      jit::KernelArgs args = args_of(*call, kernel->spec);
+      jit::KernelArgs args = args_of(*call);
       nest.run(to, from, [&](std::byte* plane_to, const std::byte* plane_from) {
         args.activation = plane_from;
         args.diff_src = plane_to;

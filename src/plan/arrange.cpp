@@ -70,6 +70,14 @@ bool has_short_runs(const Plan& plan) {
          plan.loops()[plan.dense].size < least_dense_steps(plan);
 }
 
+std::size_t longest_loop(const Plan& plan) {
+  std::size_t longest = plan.loops().size() - 1;
+  for (std::size_t i = longest; i-- > 0;) {
+    longest = plan.loops()[i].size > plan.loops()[longest].size ? i : longest;
+  }
+  return longest;
+}
+
 /// Where the elements of all tensors lie equally far apart, a kernel may be there for just that.
 void choose_step(Plan& plan) {
   if ((plan.spec.loop == Loop::elements && plan.dense == Plan::none) || has_short_runs(plan)) {
@@ -112,11 +120,14 @@ bool columns_fit_a_tile(const Plan& plan) {
 
 /// Decides which tensors are staged.
 void choose_staged(Plan& plan) {
+  const bool fit_tiles = plan.spec.loop != Loop::columns || columns_fit_a_tile(plan);
   stage_misfits(plan);
-  if (has_short_runs(plan)) {
+  if (has_short_runs(plan) && fit_tiles) {
+    // In tiles, positions may come in any order: with the longest loop last, copies make runs of it.
+    move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
   }
-  if (plan.spec.loop == Loop::columns && stages_any(plan) && !columns_fit_a_tile(plan)) {
+  if (stages_any(plan) && !fit_tiles) {
     unstage_columns(plan);
   }
 }

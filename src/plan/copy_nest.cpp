@@ -26,7 +26,7 @@ std::optional<CopyCall> take_strided(CopyNest& nest, const KernelSpec& spec) {
       })) {
     return std::nullopt;
   }
-  return CopyCall{nest.take_last(), line};
+  return CopyCall{nest.take_last(), line, {1, 0, 0}};
 }
 
 std::optional<CopyCall> take_transposed(CopyNest& nest, const KernelSpec& spec) {
@@ -42,7 +42,7 @@ std::optional<CopyCall> take_transposed(CopyNest& nest, const KernelSpec& spec) 
     return std::nullopt;
   }
   nest = rest;
-  return CopyCall{written, read};
+  return CopyCall{nest.take_last(), read, written};
 }
 
 }  // namespace

@@ -85,10 +85,11 @@ class CopyNest {
   std::array<CopyLoop, max_copy_loops> loops_;
 };
 
-/// Where a kernel for copies takes over: two loops for one call.
+/// Where a kernel for copies takes over: the loops of one call.
 struct CopyCall {
-  CopyLoop lines;  ///< transpose: the loop along which `to` is adjacent.
+  CopyLoop outer;  ///< Lines or planes.
   CopyLoop line;   ///< transpose: the loop along which `from` is adjacent.
+  CopyLoop rows;   ///< transpose: the loop along which `to` is adjacent.
 };
 
 /// Takes the loops that the kernel of `spec` does out of `nest`, whose elements have `unit` bytes; nothing if
