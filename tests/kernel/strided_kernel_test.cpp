@@ -2,10 +2,10 @@
 // elements untouched, with every buffer standing against an inaccessible page.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -68,47 +68,62 @@ bool are_same(DataType dtype, const std::vector<std::byte>& a, const std::vector
   return true;
 }
 
+/// The tensors of one call, filled with what `shape` alone decides.
+struct Tensors {
+  Tensors(const KernelSpec& spec, const Shape& shape, GuardedBuffer::Guard guard)
+      : activation(shape.bytes, guard), diff_dst(shape.bytes, guard), diff_src(shape.bytes, guard) {
+    std::mt19937 random(static_cast<unsigned>(shape.count));
+    fill(activation, spec.dtype, random, spec.operation == Operation::log_softmax_backward);
+    fill(diff_dst, spec.dtype, random, false);
+    fill(diff_src, spec.dtype, random, false);
+  }
+
+  void run(const KernelSpec& spec, const Shape& shape) const {
+    KernelArgs args;
+    args.activation = activation.data();
+    args.diff_dst = diff_dst.data();
+    args.diff_src = spec.in_place ? nullptr : diff_src.data();
+    args.outer = lines;
+    args.outer_stride = {shape.line_bytes, shape.line_bytes, shape.line_bytes};
+    (spec.operation == Operation::elu_backward ? args.inner : args.axis) = shape.count;
+    (*detail::compile(spec))(args);
+  }
+
+  [[nodiscard]] const GuardedBuffer& result(const KernelSpec& spec) const {
+    return spec.in_place ? diff_dst : diff_src;
+  }
+
+  GuardedBuffer activation;
+  GuardedBuffer diff_dst;
+  GuardedBuffer diff_src;
+};
+
 void expect_bits_of_portable(const KernelSpec& spec, std::int64_t count, GuardedBuffer::Guard guard) {
   const Shape shape = shape_of(spec, count);
-  const GuardedBuffer activation(shape.bytes, guard);
-  const GuardedBuffer diff_dst(shape.bytes, guard);
-  const GuardedBuffer diff_src(shape.bytes, guard);
-  std::mt19937 random(static_cast<unsigned>(count));
-  fill(activation, spec.dtype, random, spec.operation == Operation::log_softmax_backward);
-  fill(diff_dst, spec.dtype, random, false);
-  fill(diff_src, spec.dtype, random, false);
-  const auto inputs = std::pair(copy_of(activation), copy_of(diff_dst));
-  const auto before = copy_of(diff_src);
+  const Tensors emitted(spec, shape, guard);
+  // Not against a page at the end: see expect_same_bits.
+  const Tensors portable(spec, shape, GuardedBuffer::Guard::before);
+  const auto activation = copy_of(emitted.activation);
+  const auto before = copy_of(emitted.result(spec));
+  const auto other = copy_of(spec.in_place ? emitted.diff_src : emitted.diff_dst);
+  KernelSpec portable_spec = spec;
+  portable_spec.isa = Isa::portable;
+  portable.run(portable_spec, shape);
+  emitted.run(spec, shape);
 
-  KernelArgs args;
-  args.activation = activation.data();
-  args.diff_dst = diff_dst.data();
-  args.diff_src = spec.in_place ? nullptr : diff_src.data();
-  args.outer = lines;
-  args.outer_stride = {shape.line_bytes, shape.line_bytes, shape.line_bytes};
-  (spec.operation == Operation::elu_backward ? args.inner : args.axis) = count;
-  const GuardedBuffer& result = spec.in_place ? diff_dst : diff_src;
-
-  KernelSpec portable = spec;
-  portable.isa = Isa::portable;
-  (*detail::compile(portable))(args);
-  const auto expected = copy_of(result);
-  std::ranges::copy(inputs.second, diff_dst.data());
-  std::ranges::copy(before, diff_src.data());
-  (*detail::compile(spec))(args);
-  EXPECT_TRUE(are_same(spec.dtype, copy_of(result), expected))
+  const auto expected = copy_of(portable.result(spec));
+  EXPECT_TRUE(are_same(spec.dtype, copy_of(emitted.result(spec)), expected))
       << name_of(spec) << ", " << count << " elements";
-  EXPECT_EQ(copy_of(activation), inputs.first) << name_of(spec);
-  EXPECT_EQ(copy_of(spec.in_place ? diff_src : diff_dst), spec.in_place ? before : inputs.second)
-      << name_of(spec);
+  EXPECT_EQ(copy_of(emitted.activation), activation) << name_of(spec);
+  EXPECT_EQ(copy_of(spec.in_place ? emitted.diff_src : emitted.diff_dst), other) << name_of(spec);
   // What lies between the elements.
   auto between = expected;
   const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
   for (std::int64_t i = 0; i < lines * count; ++i) {
     const std::int64_t at = i / count * shape.line_bytes + i % count * spec.step * size;
-    std::copy_n((spec.in_place ? inputs.second : before).begin() + at, size, between.begin() + at);
+    std::copy_n(before.begin() + at, size, between.begin() + at);
   }
-  EXPECT_EQ(between, spec.in_place ? inputs.second : before) << name_of(spec) << " in portable code";
+  EXPECT_EQ(between, before) << name_of(spec) << " in portable code";
 }
 
 void expect_bits_of_portable(const KernelSpec& spec, const std::vector<std::int64_t>& counts) {
