@@ -1,7 +1,5 @@
 #include "src/plan/tile_layout.hpp"
 
-#include <algorithm>
-
 namespace gradjit::detail {
 namespace {
 
