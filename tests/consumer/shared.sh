@@ -27,9 +27,23 @@ if [[ -n $internal ]]; then
   printf 'libgradjit.so exports internals:\n%s\n' "$internal"
   exit 1
 fi
+# Everything that gradjit.h declares, and no other C function.
+differences=$(diff \
+  <(sed -n 's/^GRADJIT_API.*\(gradjit_[a-z_0-9]*\)(.*/\1/p' "$dir/prefix/include/gradjit/gradjit.h" | sort) \
+  <(nm -D --defined-only "$library" | cut -d' ' -f3 | grep '^gradjit_' | sort) || true)
+if [[ -n $differences ]]; then
+  printf 'declared (<) and exported (>) C functions differ:\n%s\n' "$differences"
+  exit 1
+fi
 readelf -d "$library" | grep -q NODELETE || {
   echo "libgradjit.so may be unloaded under libgomp's threads"
   exit 1
 }
 
 "$here/use_project.sh" "$dir/project" -DCMAKE_PREFIX_PATH="$dir/prefix" -DEXPECTED_VERSION="$version" "$@"
+
+if command -v python3 >/dev/null; then
+  python3 "$here/c_api.py" "$library"
+else
+  echo "skipped: there is no python3 to call the library from"
+fi
