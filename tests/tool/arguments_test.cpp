@@ -1,4 +1,6 @@
+#include <cctype>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/tool/tool_test.hpp"
@@ -25,7 +27,8 @@ TEST_F(ArgumentsTest, HelpAndVersionAreNoErrors) {
 }
 
 TEST_F(ArgumentsTest, WrongUsageIsOneLine) {
-  expect_refusal({}, "expected one of info, check, run, dump");
+  expect_refusal({},
+                 "gradjit: a command is missing; expected one of info, check, run, dump, verify, bench\n");
   expect_refusal({"frobnicate"}, "frobnicate");
   expect_refusal({"--frobnicate"}, "");
   expect_refusal({"info", "surplus"}, "surplus");
@@ -64,12 +67,37 @@ TEST_F(ArgumentsTest, WrongValuesAreNamed) {
   EXPECT_EQ(file_count(), 1U);
 }
 
+TEST_F(ArgumentsTest, EmptyIsNoDefault) {
+  const std::string x = write_array<float>("x.npy", {.shape = {2}, .values = {1, 2}});
+  const Arguments run_elu = {"run", "elu_backward", "--alpha", "1",     "--dst",
+                             x,     "--diff-dst",   x,         "--out", path("o.npy")};
+  const Arguments dump_elu = {"dump", "elu_backward", "--alpha", "1"};
+  const std::vector<std::pair<Arguments, std::vector<std::string>>> commands = {
+      {run_elu, {"--isa", "--dtype", "--src"}},
+      {dump_elu, {"--isa", "--kernel", "--out"}},
+      {{"check", data_file("cases.json")}, {"--isa"}},
+      {{"verify"}, {"--isa"}}};
+  for (const auto& [command, options] : commands) {
+    for (const std::string& option : options) {
+      Arguments arguments = command;
+      arguments.insert(arguments.end(), {option, ""});
+      expect_refusal(arguments, option + ": '' is no value");
+    }
+  }
+  EXPECT_EQ(file_count(), 1U);
+}
+
 TEST_F(ArgumentsTest, MaxIsaOfTheEnvironmentIsObeyed) {
   const Environment portable = {"GRADJIT_MAX_ISA=portable"};
   const ToolResult info = run({"info"}, portable);
   EXPECT_EQ(info.status, 0);
   EXPECT_NE(info.out.find("isa          portable (GRADJIT_MAX_ISA=portable"), std::string::npos) << info.out;
-  expect_refusal({"info"}, "avx512_bf16", {"GRADJIT_MAX_ISA=sse"});
+  const Environment wrong = {"GRADJIT_MAX_ISA=sse"};
+  expect_refusal({"info"}, "avx512_bf16", wrong);
+  // Code is shown for any isa, and a wrong name is wrong all the same.
+  const Arguments dump = {"dump", "elu_backward", "--alpha", "1", "--isa", "avx512"};
+  expect_refusal(dump, "GRADJIT_MAX_ISA: instruction set is \"sse\", expected one of portable, avx2", wrong);
+  EXPECT_EQ(run(dump, portable).status, 0);
   if (has_isa("avx2")) {
     expect_refusal({"check", data_file("cases.json"), "--isa", "avx2"}, "GRADJIT_MAX_ISA", portable);
   }
@@ -93,6 +121,9 @@ TEST_F(ArgumentsTest, InfoIsReadableAndJson) {
   EXPECT_EQ(text.status, 0);
   for (const char* name : {"CPU ", "features ", "isa ", "L1d ", "gradjit ", "Xbyak ", "compiler "}) {
     EXPECT_NE(text.out.find(name), std::string::npos) << name;
+  }
+  if (const std::size_t at = text.out.find("cpu_features "); at != std::string::npos) {
+    EXPECT_TRUE(std::isdigit(text.out.at(at + 13))) << text.out;
   }
   const ToolResult json = run({"info", "--json"});
   EXPECT_EQ(json.status, 0);

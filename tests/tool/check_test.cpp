@@ -164,6 +164,11 @@ TEST_F(CheckTest, NotJson) {
   for (const std::string content : {"", "{", "[", "nonsense", "[1,]", "[{\"alpha\": 1e999}]", "[\"\xff\"]"}) {
     expect_refusal({"check", write("cases.json", content)}, "not JSON");
   }
+  // In plain words, and where.
+  const std::string file = write("cases.json", "[1,\n  2 3]");
+  expect_refusal({"check", file},
+                 "gradjit: " + file + ": not JSON: line 2, column 5: syntax error while parsing");
+  expect_refusal({"check", write("cases.json", "[1e999]")}, "not JSON: number overflow parsing '1e999'");
   expect_refusal({"check", write("cases.json", "{}")}, "expected a list");
   expect_refusal({"check", write("cases.json", "[]")}, "empty");
   expect_refusal({"check", path("none.json")}, "No such file");
@@ -209,7 +214,7 @@ TEST_F(CheckTest, WrongValues) {
     damaged["axis"] = axis;
     expect_case_refused(damaged, "case 'small': key 'axis'");
   }
-  expect_case_refused(1, "case 1 is no object");
+  expect_case_refused(1, "case 1: expected an object, found 1");
   expect_refusal({"check", write_cases(std::vector<Json>(2, good_case()))}, "used twice");
 }
 

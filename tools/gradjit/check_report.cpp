@@ -1,14 +1,13 @@
 #include "tools/gradjit/check_report.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <gradjit/version.hpp>
 
+#include "tools/gradjit/run_report.hpp"
 #include "tools/gradjit/text.hpp"
 
 namespace gradjit::tool {
@@ -16,40 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view unit_of(const CheckedCase& result) {
-  return result.source->operation == CaseOperation::elu_backward ? "ulp" : "of the bound";
-}
-
-/// The position of element `index` of a dense row-major tensor.
-Dims position_of(std::size_t index, const Dims& dims) {
-  Dims position(dims.size());
-  for (std::size_t i = dims.size(); i-- > 0;) {
-    const auto size = static_cast<std::size_t>(dims[i]);
-    position[i] = static_cast<std::int64_t>(index % size);
-    index /= size;
-  }
-  return position;
-}
-
 std::string describe_run(const CheckedCase& result, const CheckedRun& run) {
   return fmt::format("{} {} {} {}", one_line(result.source->name), name_of(result.dtype), name_of(run.isa),
                      run.in_place ? "in place" : "out of place");
-}
-
-std::string describe_failure(const CheckedCase& result, const CheckedRun& run) {
-  std::string text;
-  const Dims& dims = result.source->dims;
-  if (!(run.error <= result.limit)) {
-    text += fmt::format("FAILED {}: {:.9g} at {}, expected {:.17g}: error {:.4g} {}, allowed {:.4g}\n",
-                        describe_run(result, run), run.result, format_shape(position_of(run.index, dims)),
-                        run.expected, run.error, unit_of(result), result.limit);
-  }
-  if (!run.has_same_bits()) {
-    text += fmt::format("FAILED {}: {} of {} elements differ from the portable path, the first at {}\n",
-                        describe_run(result, run), run.differs, result.source->elements(),
-                        format_shape(position_of(run.first_difference, dims)));
-  }
-  return text;
 }
 
 std::size_t name_width(const CheckReport& report) {
@@ -66,8 +34,8 @@ std::string format_rows(const CheckReport& report) {
   for (const CheckedCase& result : report.results) {
     text += fmt::format("{:<{}}  {:<5}  {:>8}  {:>10.4g} {:<12}  {:>7.4g}  {:<6}  {:>7.2f} us  {}{}\n",
                         one_line(result.source->name), width, name_of(result.dtype),
-                        result.source->elements(), result.greatest_error(), unit_of(result), result.limit,
-                        result.has_same_bits() ? "same" : "DIFFER", result.microseconds,
+                        result.source->elements(), result.greatest_error(), unit_of(result.source->operation),
+                        result.limit, result.has_same_bits() ? "same" : "DIFFER", result.microseconds,
                         name_of(result.timed_isa), result.failures() == 0 ? "" : "  FAILED");
   }
   return text;
@@ -78,53 +46,22 @@ std::string format_summary(const CheckReport& report) {
   for (const Isa isa : report.isas) isas += fmt::format("{}{}", isas.empty() ? "" : ", ", name_of(isa));
   std::string text = fmt::format("{} cases, {} runs on {}: ", report.cases, report.runs(), isas);
   text += report.failures() == 0 ? "all good\n" : fmt::format("{} runs FAILED\n", report.failures());
-  for (const IsaNotRun& skipped : report.not_run) {
-    text += fmt::format("not run: {} ({})\n", name_of(skipped.isa), one_line(skipped.reason));
-  }
+  for (const IsaNotRun& skipped : report.not_run) text += describe(skipped);
   std::size_t unbounded = 0;
   for (const CheckedCase& result : report.results) unbounded += result.unbounded;
-  if (unbounded != 0) {
-    text += fmt::format(
-        "{} elements judged by their bits only: dst > 88 or a sum of |diff_dst| of 2^127 and more\n",
-        unbounded);
-  }
-  return text;
-}
-
-/// JSON has no infinity and no NaN: they become strings.
-Json number(double value) {
-  if (std::isfinite(value)) return value;
-  return fmt::format("{}", value);
-}
-
-Json json_of(const CheckedCase& result, const CheckedRun& run) {
-  Json json = {{"isa", name_of(run.isa)},
-               {"in_place", run.in_place},
-               {"passed", result.passes(run)},
-               {"greatest_error", number(run.error)},
-               {"bits_same", run.has_same_bits()}};
-  if (result.source->elements() != 0) {
-    json["at"] = position_of(run.index, result.source->dims);
-    json["result"] = number(run.result);
-    json["expected"] = number(run.expected);
-  }
-  if (!run.has_same_bits()) {
-    json["elements_that_differ"] = run.differs;
-    json["first_difference_at"] = position_of(run.first_difference, result.source->dims);
-  }
-  return json;
+  return text + describe_unbounded(unbounded);
 }
 
 Json json_of(const CheckedCase& result) {
   Json runs = Json::array();
-  for (const CheckedRun& run : result.runs) runs.push_back(json_of(result, run));
+  for (const CheckedRun& run : result.runs) runs.push_back(json_of(run, result.limit, result.source->dims));
   return {{"name", result.source->name},
           {"op", name_of(result.source->operation)},
           {"dtype", name_of(result.dtype)},
           {"shape", result.source->dims},
           {"elements", result.source->elements()},
           {"passed", result.failures() == 0},
-          {"greatest_error", number(result.greatest_error())},
+          {"greatest_error", json_number(result.greatest_error())},
           {"unit", result.source->operation == CaseOperation::elu_backward ? "ulp" : "bound"},
           {"allowed", result.limit},
           {"bits_same", result.has_same_bits()},
@@ -165,7 +102,10 @@ std::size_t CheckReport::failures() const {
 std::string format_table(const CheckReport& report) {
   std::string text = format_rows(report);
   for (const CheckedCase& result : report.results) {
-    for (const CheckedRun& run : result.runs) text += describe_failure(result, run);
+    for (const CheckedRun& run : result.runs) {
+      text += describe_failures(describe_run(result, run), run, result.limit, result.source->operation,
+                                result.source->dims);
+    }
   }
   return text + format_summary(report);
 }
@@ -183,7 +123,7 @@ std::string format_json(const CheckReport& report) {
       {"gradjit", version},      {"file", report.file},           {"passed", report.failures() == 0},
       {"cases", report.cases},   {"runs", report.runs()},         {"failed", report.failures()},
       {"isas", std::move(isas)}, {"not_run", std::move(not_run)}, {"results", std::move(results)}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of(document);
 }
 
 }  // namespace gradjit::tool

@@ -7,22 +7,10 @@
 #include <gradjit/types.hpp>
 
 #include "tools/gradjit/cases.hpp"
+#include "tools/gradjit/factory.hpp"
+#include "tools/gradjit/judge.hpp"
 
 namespace gradjit::tool {
-
-/// One kernel's results, judged.
-struct CheckedRun {
-  Isa isa = Isa::portable;
-  bool in_place = false;
-  double error = 0;                  ///< The greatest of all elements, in units of the case's bound.
-  std::size_t index = 0;             ///< Where it is.
-  float result = 0;                  ///< What came out there.
-  double expected = 0;               ///< What should have.
-  std::size_t differs = 0;           ///< Elements whose bits are not those of the portable path.
-  std::size_t first_difference = 0;  ///< The first of them.
-
-  [[nodiscard]] bool has_same_bits() const { return differs == 0; }
-};
 
 /// All runs of one case in one type.
 struct CheckedCase {
@@ -34,15 +22,10 @@ struct CheckedCase {
   Isa timed_isa = Isa::portable;
   double microseconds = 0;  ///< The median of several calls out of place.
 
-  [[nodiscard]] bool passes(const CheckedRun& run) const { return run.error <= limit && run.has_same_bits(); }
+  [[nodiscard]] bool passes(const CheckedRun& run) const { return run.passes(limit); }
   [[nodiscard]] std::size_t failures() const;
   [[nodiscard]] double greatest_error() const;
   [[nodiscard]] bool has_same_bits() const;
-};
-
-struct IsaNotRun {
-  Isa isa = Isa::portable;
-  std::string reason;
 };
 
 struct CheckReport {

@@ -43,7 +43,9 @@ struct Options {
 };
 
 Isa isa_of(const Options& options) {
-  const Isa isa = options.isa.empty() ? KernelFactory().isa() : parse_isa(options.isa);
+  // Made in any case, for a wrong GRADJIT_MAX_ISA is an error.
+  const Isa best = KernelFactory().isa();
+  const Isa isa = options.isa.empty() ? best : parse_isa(options.isa);
   if (isa != Isa::portable) return isa;
   throw BadInput(options.isa.empty()
                      ? "no code is generated for this CPU; name an isa with --isa"
@@ -145,16 +147,18 @@ int dump_log_softmax_backward(const Options& options) {
 
 void add_common_options(CLI::App& command, Options& options) {
   command.add_option("--dtype", options.dtype, "f32, bf16 or f16; f32 when left out");
-  command.add_option(
-      "--isa", options.isa,
-      "avx2, avx512 or avx512_bf16, also those that this CPU lacks; the best here when left out");
+  command
+      .add_option("--isa", options.isa,
+                  "avx2, avx512 or avx512_bf16, also those that this CPU lacks; the best here when left out")
+      ->check(not_empty);
   command.add_flag("--in-place", options.in_place, "The result overwrites diff_dst");
   command.add_option(
       "--format", options.format,
       "intel or att (annotated listings), gas (assembles to the same bytes), hex, bin; intel when left out");
   command.add_flag("--bytes", options.bytes, "Show the bytes of each instruction (intel and att)");
-  command.add_option("--kernel", options.kernel, "Only the n-th of the kernels that the request needs");
-  command.add_option("--out", options.out, "A file to write to in place of stdout");
+  command.add_option("--kernel", options.kernel, "Only the n-th of the kernels that the request needs")
+      ->check(not_empty);
+  command.add_option("--out", options.out, "A file to write to in place of stdout")->check(not_empty);
 }
 
 }  // namespace

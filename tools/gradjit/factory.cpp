@@ -1,8 +1,11 @@
 #include "tools/gradjit/factory.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "src/cpu/probe.hpp"
+#include "tools/gradjit/text.hpp"
 
 namespace gradjit::tool {
 
@@ -23,6 +26,27 @@ std::unique_ptr<KernelFactory> make_factory(std::optional<Isa> isa) {
   }
   if (!grants_code_memory(*factory)) throw IsaUnavailable(*isa, "the system grants no executable memory");
   return factory;
+}
+
+std::string describe(const IsaNotRun& skipped) {
+  return fmt::format("not run: {} ({})\n", name_of(skipped.isa), one_line(skipped.reason));
+}
+
+Factories make_factories(std::string_view list, std::span<const Isa> otherwise) {
+  const bool by_name = !list.empty();
+  std::vector<Isa> isas =
+      by_name ? parse_isas("--isa", list) : std::vector<Isa>(otherwise.begin(), otherwise.end());
+  std::sort(isas.begin(), isas.end());
+  Factories factories;
+  for (const Isa isa : isas) {
+    try {
+      factories.usable.push_back(make_factory(isa));
+    } catch (const IsaUnavailable& error) {
+      if (by_name) throw;
+      factories.not_run.push_back({.isa = isa, .reason = error.reason()});
+    }
+  }
+  return factories;
 }
 
 bool grants_code_memory(KernelFactory& factory) {

@@ -20,17 +20,13 @@
 #include "tools/gradjit/command.hpp"
 #include "tools/gradjit/factory.hpp"
 #include "tools/gradjit/output.hpp"
+#include "tools/gradjit/run_report.hpp"
 
 namespace gradjit::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Versions = std::vector<std::pair<std::string, std::string>>;
-
-/// The version of a library that says it nowhere but in its package; the build may know.
-#ifndef GRADJIT_CPU_FEATURES_VERSION
-#define GRADJIT_CPU_FEATURES_VERSION "unknown"
-#endif
 
 std::string compiler_version() {
 #ifdef __clang__
@@ -45,7 +41,9 @@ Versions read_versions() {
   const ZyanU64 zydis = ZydisGetVersion();
   return {{"gradjit", version},
           {"Xbyak", fmt::format("{:x}.{:02x}", xbyak >> 12, xbyak >> 4 & 0xff)},
+#ifdef GRADJIT_CPU_FEATURES_VERSION
           {"cpu_features", GRADJIT_CPU_FEATURES_VERSION},
+#endif
           {"Zydis", fmt::format("{}.{}.{}", ZYDIS_VERSION_MAJOR(zydis), ZYDIS_VERSION_MINOR(zydis),
                                 ZYDIS_VERSION_PATCH(zydis))},
           {"compiler", compiler_version()}};
@@ -129,7 +127,7 @@ std::string format_json(const Info& info) {
                          {"threads", info.threads},
                          {"caches", std::move(caches)},
                          {"versions", std::move(versions)}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of(document);
 }
 
 int run_info(bool json) {

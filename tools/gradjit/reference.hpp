@@ -16,7 +16,8 @@ namespace gradjit::tool {
 class Reference {
  public:
   /// `activation` and `diff_dst` are the case's inputs, rounded to `dtype`. In f32 the case's own expected
-  /// results count; in the 16-bit types they are computed here, from what rounding made of the inputs.
+  /// results count, if it has any; else, and in the 16-bit types, they are computed here, from what rounding
+  /// made of the inputs.
   Reference(const Case& source, DataType dtype, std::span<const float> activation,
             std::span<const float> diff_dst);
 
@@ -40,12 +41,13 @@ class Reference {
 
   DataType dtype_;
   CaseOperation operation_;
+  bool computed_;
   double limit_ = 0;
   std::size_t unbounded_ = 0;
   std::vector<Rule> rules_;
   std::vector<double> expected_;
   std::vector<double> units_;
-  /// How far from `expected_` the result lies for the alpha that kernels get; zeros in 16-bit types.
+  /// How far from `expected_` the result lies for the alpha that kernels get; zeros where it was computed.
   std::vector<double> shifts_;
 };
 

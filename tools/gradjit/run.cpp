@@ -151,12 +151,15 @@ void add_common_options(CLI::App& command, Options& options) {
   command.add_option("--diff-dst", options.diff_dst, "The gradient of the result, a .npy file")->required();
   command.add_option("--out", options.out, "Where the gradient of the argument goes; may name an input")
       ->required();
-  command.add_option(
-      "--dtype", options.dtype,
-      "f32, bf16 or f16, which inputs are rounded to; the files' type when left out. f32 and bf16 "
-      "write '<f4', f16 writes '<f2'");
-  command.add_option("--isa", options.isa,
-                     "portable, avx2, avx512 or avx512_bf16; the best here when left out");
+  command
+      .add_option(
+          "--dtype", options.dtype,
+          "f32, bf16 or f16, which inputs are rounded to; the files' type when left out. f32 and bf16 "
+          "write '<f4', f16 writes '<f2'")
+      ->check(not_empty);
+  command
+      .add_option("--isa", options.isa, "portable, avx2, avx512 or avx512_bf16; the best here when left out")
+      ->check(not_empty);
   command.add_flag("--in-place", options.in_place, "Overwrite diff_dst in memory, and write that");
 }
 
@@ -168,8 +171,8 @@ void add_run(CLI::App& app, Action& action) {
 
   CLI::App& elu = *run.add_subcommand("elu_backward", "The gradient of ELU");
   elu.add_option("--alpha", options->alpha, "ELU's alpha, at least 0; inf is fine")->required();
-  elu.add_option("--src", options->src, "ELU's argument, a .npy file (use_dst = false)");
-  elu.add_option("--dst", options->dst, "ELU's result, a .npy file (use_dst = true)");
+  elu.add_option("--src", options->src, "ELU's argument, a .npy file (use_dst = false)")->check(not_empty);
+  elu.add_option("--dst", options->dst, "ELU's result, a .npy file (use_dst = true)")->check(not_empty);
   add_common_options(elu, *options);
   elu.callback([&action, options] { action = [options] { return run_elu_backward(*options); }; });
 

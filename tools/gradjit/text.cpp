@@ -48,6 +48,10 @@ std::string one_line(std::string_view text) {
 
 std::string system_error() { return std::generic_category().message(errno); }
 
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "'' is no value; leave the option out for its default" : "";
+}
+
 std::vector<std::string> split_list(std::string_view option, std::string_view text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0;;) {

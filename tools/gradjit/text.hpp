@@ -15,6 +15,10 @@ namespace gradjit::tool {
 /// What errno says.
 [[nodiscard]] std::string system_error();
 
+/// For options that stand for something else when they are left out: empty is no value. Returns what CLI11
+/// says of it, which is nothing for a value.
+[[nodiscard]] std::string not_empty(const std::string& value);
+
 /// The parts between commas. Throws `BadInput` for an empty part; `option` is named in the message.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view option, std::string_view text);
 

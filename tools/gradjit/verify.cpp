@@ -1,5 +1,6 @@
 #include "tools/gradjit/verify.hpp"
 
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -101,23 +102,15 @@ struct Options {
   std::uint32_t seed = 1;
 };
 
-/// Makes the factories, portable first. Returns a line for each instruction set that is not there.
-std::vector<std::string> make_factories(const Options& options, VerifyPlan& plan) {
-  const bool by_name = !options.isa.empty();
-  const auto wanted =
-      by_name ? parse_isas("--isa", options.isa) : std::vector<Isa>{Isa::avx2, Isa::avx512, Isa::avx512_bf16};
-  std::vector<std::string> not_run;
-  plan.factories.push_back(make_factory(Isa::portable));
-  for (const Isa isa : wanted) {
-    if (isa == Isa::portable) continue;
-    try {
-      plan.factories.push_back(make_factory(isa));
-    } catch (const IsaUnavailable& error) {
-      if (by_name) throw;
-      not_run.push_back(fmt::format("not run: {} ({})\n", name_of(isa), error.reason()));
-    }
+constexpr std::array generated_isas = {Isa::avx2, Isa::avx512, Isa::avx512_bf16};
+
+/// portable first, which the others are compared with.
+Factories factories_of(const Options& options) {
+  Factories factories = make_factories(options.isa, generated_isas);
+  if (factories.usable.empty() || factories.usable.front()->isa() != Isa::portable) {
+    factories.usable.insert(factories.usable.begin(), make_factory(Isa::portable));
   }
-  return not_run;
+  return factories;
 }
 
 std::vector<std::string> parse_operations(const std::string& text) {
@@ -135,7 +128,8 @@ int run_verify(const Options& options) {
   VerifyPlan plan{.exhaustive = options.exhaustive, .seed = options.seed, .factories = {}, .dtypes = {}};
   const std::vector<std::string> operations = parse_operations(options.op);
   plan.dtypes = parse_data_types("--dtype", options.dtype);
-  const std::vector<std::string> not_run = make_factories(options, plan);
+  auto [factories, not_run] = factories_of(options);
+  plan.factories = std::move(factories);
   const auto start = std::chrono::steady_clock::now();
   print(fmt::format("seed {}, {}\n", plan.seed, plan.exhaustive ? "every value" : "a stratified sample"));
   print(Quantity::header());
@@ -155,9 +149,7 @@ int run_verify(const Options& options) {
     }
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  for (const std::string& line : not_run) {
-    print(line);
-  }
+  for (const IsaNotRun& skipped : not_run) print(describe(skipped));
   print(fmt::format("{} quantities on {} instruction sets, {} not run, in {:.1f} s: {}\n", checked,
                     plan.factories.size(), not_run.size(), seconds.count(), good ? "all good" : "FAILED"));
   return good ? status_good : status_check_failed;
@@ -170,9 +162,10 @@ void add_verify(CLI::App& app, Action& action) {
   const auto options = std::make_shared<Options>();
   verify.add_option("--op", options->op, "Of elu_backward, log_softmax_backward: a list with commas");
   verify.add_option("--dtype", options->dtype, "Of f32, bf16, f16: a list with commas");
-  verify.add_option(
-      "--isa", options->isa,
-      "Compared with portable: of avx2, avx512, avx512_bf16; all that the CPU has when left out");
+  verify
+      .add_option("--isa", options->isa,
+                  "Compared with portable: of avx2, avx512, avx512_bf16; all that the CPU has when left out")
+      ->check(not_empty);
   verify.add_option("--seed", options->seed, "For what is drawn at random")->capture_default_str();
   verify.add_flag("--exhaustive", options->exhaustive, "Every source value, which takes hours");
   verify.callback([&action, options] { action = [options] { return run_verify(*options); }; });
