@@ -27,8 +27,8 @@ TEST_F(ArgumentsTest, HelpAndVersionAreNoErrors) {
 }
 
 TEST_F(ArgumentsTest, WrongUsageIsOneLine) {
-  expect_refusal({},
-                 "gradjit: a command is missing; expected one of info, check, run, dump, verify, bench\n");
+  expect_refusal(
+      {}, "gradjit: a command is missing; expected one of info, check, run, dump, graph, verify, bench\n");
   expect_refusal({"frobnicate"}, "frobnicate");
   expect_refusal({"--frobnicate"}, "");
   expect_refusal({"info", "surplus"}, "surplus");
@@ -72,11 +72,13 @@ TEST_F(ArgumentsTest, EmptyIsNoDefault) {
   const Arguments run_elu = {"run", "elu_backward", "--alpha", "1",     "--dst",
                              x,     "--diff-dst",   x,         "--out", path("o.npy")};
   const Arguments dump_elu = {"dump", "elu_backward", "--alpha", "1"};
+  const std::string graph = data_file("graph/sixteen_bits.json");
   const std::vector<std::pair<Arguments, std::vector<std::string>>> commands = {
       {run_elu, {"--isa", "--dtype", "--src"}},
       {dump_elu, {"--isa", "--kernel", "--out"}},
       {{"check", data_file("cases.json")}, {"--isa"}},
-      {{"verify"}, {"--isa"}}};
+      {{"verify"}, {"--isa"}},
+      {{"graph", graph}, {"--isa"}}};
   for (const auto& [command, options] : commands) {
     for (const std::string& option : options) {
       Arguments arguments = command;

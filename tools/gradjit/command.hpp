@@ -29,6 +29,7 @@ void add_info(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
+void add_graph(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 

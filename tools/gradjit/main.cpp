@@ -16,7 +16,7 @@
 namespace gradjit::tool {
 namespace {
 
-constexpr AddCommand commands[] = {add_info, add_check, add_run, add_dump, add_verify, add_bench};
+constexpr AddCommand commands[] = {add_info, add_check, add_run, add_dump, add_graph, add_verify, add_bench};
 
 /// The one place that writes to stderr: one line, whatever the message holds.
 int complain(const std::string& message) {
