@@ -24,13 +24,15 @@ jit::KernelArgs one_call_of(const Plan& plan) {
   return direct_args(plan, block, plan.axis.size);
 }
 
-void load_kernels(const Plan& plan, KernelCache& cache, Kernels& kernels) {
-  kernels[static_cast<std::size_t>(KernelRole::main)] = cache.get(plan.spec, compile);
+/// Takes the kernels of a plan from `get(spec)`.
+template <typename Get>
+void load_kernels(const Plan& plan, Kernels& kernels, Get get) {
+  kernels[static_cast<std::size_t>(KernelRole::main)] = get(plan.spec);
   if (!plan.is_segmented()) {
     return;
   }
   for (const KernelRole role : {KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {
-    kernels[static_cast<std::size_t>(role)] = cache.get(spec_of(plan, role), compile);
+    kernels[static_cast<std::size_t>(role)] = get(spec_of(plan, role));
   }
 }
 
@@ -41,30 +43,31 @@ KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& cach
     : plan_(make_plan(request, isa, caches)), one_call_(one_call_of(plan_)), executor_(executor) {}
 
 void KernelState::load(KernelCache& cache) {
-  load_kernels(plan_, cache, kernels_);
+  load_kernels(plan_, kernels_, [&](const jit::KernelSpec& spec) { return cache.get(spec, compile); });
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     if (const std::optional<jit::KernelSpec> spec = copy_spec_of(plan_, tensor)) {
       auto kernel = cache.get(*spec, compile);
       copies_[tensor] = kernel->entry != nullptr ? std::move(kernel) : nullptr;
     }
   }
-  if (plan_.spec.streaming) {
-    Plan plain = plan_;
-    plain.spec.streaming = false;
-    auto kernels = std::make_unique<Kernels>();
-    load_kernels(plain, cache, *kernels);
-    plain_kernels_ = std::move(kernels);
-  }
 }
 
 const Kernels& KernelState::kernels_for(const Pointers& pointers) const {
-  if (!plain_kernels_) {
+  if (!plan_.spec.streaming) {
     return kernels_;
   }
   // Packed rows are whole vectors from the first on, others begin with a partial one.
   const std::int64_t alignment = plan_.spec.loop == jit::Loop::packed_rows ? 64 : plan_.element_size;
   const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
-  return address % static_cast<std::uintptr_t>(alignment) == 0 ? kernels_ : *plain_kernels_;
+  if (address % static_cast<std::uintptr_t>(alignment) == 0) {
+    return kernels_;
+  }
+  std::call_once(has_plain_kernels_, [this] {
+    Plan plain = plan_;
+    plain.spec.streaming = false;
+    load_kernels(plain, plain_kernels_, compile);
+  });
+  return plain_kernels_;
 }
 
 void KernelState::run(const Buffers& buffers, Executor& executor) const {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -14,7 +14,7 @@
 
 namespace gradjit::detail {
 
-/// What a `Kernel` is a handle to: a plan and its kernels. Immutable once it is loaded.
+/// What a `Kernel` is a handle to: a plan and its kernels. Once it is loaded, any thread may run it.
 class KernelState {
  public:
   /// `executor` is what `run` uses by default.
@@ -37,8 +37,10 @@ class KernelState {
   Plan plan_;
   jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
-  /// In place of streaming ones, where diff_src is not aligned as they need; null if there are none.
-  std::unique_ptr<const Kernels> plain_kernels_;
+  /// In place of streaming ones, made when a diff_src that is not aligned as they need comes for the first
+  /// time.
+  mutable Kernels plain_kernels_;
+  mutable std::once_flag has_plain_kernels_;
   CopyKernels copies_;
   ExecutorRef executor_;
 };
