@@ -130,8 +130,7 @@ std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t shape = byte(spec.operation) | byte(spec.loop) << 8 | byte(spec.stage) << 16 |
                               byte(spec.dtype) << 24 | byte(spec.isa) << 32 | byte(spec.use_dst) << 40 |
-                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 |
-                              byte(spec.step) << 48;
+                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 | byte(spec.step) << 48;
   const std::uint64_t values = std::uint64_t{spec.alpha_bits} << 32 | spec.axis_rest;
   // Two multiplications by odd constants (the golden ratio's, and MurmurHash3's finaliser's).
   std::uint64_t hash = (shape ^ values * 0x9E3779B97F4A7C15U) * 0xFF51AFD7ED558CCDU;

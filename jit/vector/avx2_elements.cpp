@@ -19,20 +19,6 @@ class Avx2Elements : public Elements {
 
   int scratch_registers() const override { return dtype_ == DataType::bf16 ? 2 : 1; }
 
-  Tail tail(int count) override {
-    Tail tail;
-    tail.fixed = count == v_.lanes() ? 0 : count;
-    return tail;
-  }
-
-  Tail tail(const General& count) override {
-    Tail tail;
-    tail.count = &count;
-    return tail;
-  }
-
-  void refresh(const Tail& /*tail*/) override {}  // the register is looked at each time
-
   void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
     if (!tail.whole()) {
       load_pieces(to, from, tail);

@@ -23,18 +23,6 @@ class StridedElements : public Elements {
 
   int scratch_registers() const override { return adjacent_->scratch_registers() + strided_scratch; }
 
-  Tail tail(int count) override {
-    Tail tail;
-    tail.fixed = count == v_.lanes() ? 0 : count;
-    return tail;
-  }
-
-  Tail tail(const General& count) override {
-    Tail tail;
-    tail.count = &count;
-    return tail;
-  }
-
   void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
     if (tail.whole()) {
       units_->load_strided(to, from);
@@ -63,7 +51,6 @@ class StridedElements : public Elements {
     move_elements(strided, size(), adjacent, adjacent_->size(), tail);
   }
 
-  void refresh(const Tail& /*tail*/) override {}  // the register is looked at each time
   /// Kernels with a step don't stream.
   void stream(const Xbyak::RegExp& to, const Vec& from) override { store(to, from, Tail{}); }
 

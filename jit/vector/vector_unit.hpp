@@ -244,11 +244,19 @@ class Elements {
   [[nodiscard]] virtual int scratch_registers() const = 0;
 
   /// `count` elements, known at emission: 1 to lanes().
-  [[nodiscard]] virtual Tail tail(int count) = 0;
+  [[nodiscard]] virtual Tail tail(int count) {
+    Tail tail;
+    tail.fixed = count == v_.lanes() ? 0 : count;
+    return tail;
+  }
   /// As many elements as `count` says, which must outlive the tail: 1 to lanes() - 1.
-  [[nodiscard]] virtual Tail tail(const General& count) = 0;
+  [[nodiscard]] virtual Tail tail(const General& count) {
+    Tail tail;
+    tail.count = &count;
+    return tail;
+  }
   /// Adapts such a tail to what its register says now.
-  virtual void refresh(const Tail& tail) = 0;
+  virtual void refresh(const Tail& /*tail*/) {}
 
   /// Lanes without an element become zero; nothing outside the elements is read.
   virtual void load(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) = 0;

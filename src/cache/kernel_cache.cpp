@@ -34,7 +34,15 @@ KernelCache::Kernel KernelCache::find(const jit::KernelSpec& spec) {
     entry.used.store(true, std::memory_order_relaxed);
   }
   reader.add_to_count();
-  return entry.kernel;
+  return entry.shares[reader.slot() % entry.shares.size()];
+}
+
+KernelCache::Shares KernelCache::shares_of(const Kernel& kernel) {
+  Shares shares;
+  for (Kernel& share : shares) {
+    share = Kernel(kernel.get(), [kernel](const CompiledKernel*) {});
+  }
+  return shares;
 }
 
 KernelCache::Kernel KernelCache::find_or_make(const jit::KernelSpec& spec, const Make& make) {
@@ -43,7 +51,7 @@ KernelCache::Kernel KernelCache::find_or_make(const jit::KernelSpec& spec, const
     if (const auto found = entries_.find(spec); found != entries_.end()) {
       stats_.hits += counted ? 0 : 1;
       found->second.used.store(true, std::memory_order_relaxed);
-      return found->second.kernel;
+      return found->second.shares[0];
     }
     stats_.misses += counted ? 0 : 1;
     const auto found = flights_.find(spec);
@@ -63,7 +71,7 @@ KernelCache::Kernel KernelCache::lead(const jit::KernelSpec& spec, const Make& m
   flights_.emplace(spec, flight);
   lock.unlock();
   Kernel kernel;
-  Kernel evicted;  // Destroyed after the lock is released: code memory has a lock of its own.
+  Shares evicted;  // Destroyed after the lock is released: code memory has a lock of its own.
   try {
     kernel = make(spec);
     if (!kernel) {
@@ -94,10 +102,11 @@ void KernelCache::end(const jit::KernelSpec& spec, const std::shared_ptr<Flight>
 }
 
 // `evicted` is for the caller to drop, after it has released the lock.
-void KernelCache::insert(const jit::KernelSpec& spec, const Kernel& kernel, Kernel& evicted) {
+void KernelCache::insert(const jit::KernelSpec& spec, const Kernel& kernel, Shares& evicted) {
   if (capacity_ == 0) {
     return;
   }
+  Shares shares = shares_of(kernel);
   std::list<Entry*> place(1);
   const bool full = entries_.size() >= capacity_;
   if (full) {
@@ -109,7 +118,7 @@ void KernelCache::insert(const jit::KernelSpec& spec, const Kernel& kernel, Kern
   }
   Entry& entry = entries_[spec];
   entry.spec = spec;
-  entry.kernel = kernel;
+  entry.shares = std::move(shares);
   place.front() = &entry;
   clock_.splice(hand_, place);  // Just behind the hand, which comes to it last.
   stats_.code_bytes += kernel->code_bytes();
@@ -127,14 +136,14 @@ void KernelCache::move_hand_to_victim() noexcept {
   }
 }
 
-KernelCache::Kernel KernelCache::remove_victim() noexcept {
+KernelCache::Shares KernelCache::remove_victim() noexcept {
   Entry& entry = **hand_;
-  Kernel kernel = std::move(entry.kernel);
+  Shares shares = std::move(entry.shares);
   hand_ = clock_.erase(hand_);
   entries_.erase(jit::KernelSpec(entry.spec));  // A copy: the entry's own goes with it.
   ++stats_.evictions;
-  stats_.code_bytes -= kernel->code_bytes();
-  return kernel;
+  stats_.code_bytes -= shares[0]->code_bytes();
+  return shares;
 }
 
 FactoryStats KernelCache::stats() const {

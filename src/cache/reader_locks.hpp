@@ -21,7 +21,7 @@ class ReaderLocks {
   /// Holds a slot, if it got one: not while a writer is at work.
   class Reader {
    public:
-    explicit Reader(ReaderLocks& locks) noexcept : slot_(locks.take_slot()) {}
+    explicit Reader(ReaderLocks& locks) noexcept : slot_(locks.take_slot()), first_(locks.slots_.data()) {}
     ~Reader() {
       if (slot_ != nullptr) {
         slot_->taken.store(false, std::memory_order_release);
@@ -32,6 +32,9 @@ class ReaderLocks {
 
     [[nodiscard]] explicit operator bool() const noexcept { return slot_ != nullptr; }
 
+    /// Which slot it is, less than `slot_count`. Needs the slot.
+    [[nodiscard]] std::size_t slot() const noexcept { return static_cast<std::size_t>(slot_ - first_); }
+
     /// Adds one to `count()`. Needs the slot.
     void add_to_count() noexcept {
       // The slot is this thread's alone, so that this needs no atomic addition.
@@ -40,6 +43,7 @@ class ReaderLocks {
 
    private:
     Slot* slot_;
+    const Slot* first_;
   };
 
   /// Holds all slots.
@@ -54,6 +58,8 @@ class ReaderLocks {
     ReaderLocks& locks_;
   };
 
+  static constexpr std::size_t slot_count = 32;
+
   /// What all readers have added so far.
   [[nodiscard]] std::uint64_t count() const noexcept;
 
@@ -61,7 +67,6 @@ class ReaderLocks {
   void reset() noexcept;
 
  private:
-  static constexpr std::size_t slot_count = 32;
   static constexpr std::size_t attempts = 3;
 
   [[nodiscard]] static std::size_t thread_number() noexcept {

@@ -26,10 +26,10 @@ struct gradjit_peer_request {
   const int64_t* input_strides;
   const int64_t* diff_dst_strides;
   const int64_t* diff_src_strides;
-  int64_t axis; /* log_softmax_backward's, counted from the front */
-  float alpha;  /* elu_backward's */
-  int use_dst;  /* elu_backward's: whether `input` is dst and not src */
-  int threads;  /* how many to run on */
+  int64_t axis;      /* log_softmax_backward's, counted from the front */
+  float alpha;       /* elu_backward's */
+  int use_dst;       /* elu_backward's: whether `input` is dst and not src */
+  int threads;       /* how many to run on */
   const void* input; /* src or dst */
   const void* diff_dst;
   void* diff_src; /* diff_dst when in place */
