@@ -57,9 +57,9 @@ void ExpEmitter::hoist(int reserve) {
   for (std::size_t i = first; i + 1 < coefficients_.size(); ++i) {
     order.push_back(&coefficients_[i]);
   }
-  if (v_.scales_by_numbers()) {
+  if (v_.scales_by_numbers() && !number_is_exponent_) {
     order.push_back(&biased_magic_);
-  } else if (model_.table_bits != 0) {
+  } else if (!v_.scales_by_numbers() && model_.table_bits != 0) {
     order.push_back(&exponent_bits_);
   }
   v_.hoist(order, reserve);
