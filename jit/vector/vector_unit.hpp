@@ -120,7 +120,7 @@ class VectorUnit {
   void add_product(const Vec& sum, const Vec& a, const Value& b);
   /// x = b - x * a
   void negated_multiply_add(const Vec& x, const Vec& a, const Value& b);
-  /// Whether there is an instruction for `scale`. (It brought 7 % to 12 % where an exp is what takes time.)
+  /// Whether there is an instruction for `scale`. (EluBackward from src in f32 became 4 % faster with it.)
   [[nodiscard]] virtual bool scales_by_numbers() const = 0;
   /// x = x * 2^floor(exponent), where `scales_by_numbers`.
   void scale(const Vec& x, const Vec& exponent);
@@ -280,8 +280,8 @@ class Elements {
     stream(to, a);
     stream(to + vector_bytes(), b);
   }
-  /// Whether pairs take less than two vectors. (bf16, whose even and odd elements are two halves of words: 12
-  /// % to 16 % fewer instructions.)
+  /// Whether pairs take less than two vectors. (bf16, whose even and odd elements are two halves of words:
+  /// EluBackward became 12 % faster from src, 25 % to 30 % from dst.)
   [[nodiscard]] virtual bool pairs_are_cheaper() const { return false; }
 
   /// Adjacent vectors from `from` on, in pairs while there are two and they are whole.
