@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include <fmt/format.h>
@@ -33,6 +34,11 @@ void Quantity::add_compared(std::size_t isa, std::uint64_t compared, std::uint64
   }
   bits.compared += compared;
   bits.different += different;
+}
+
+double Quantity::greatest() const {
+  const std::scoped_lock lock(mutex_);
+  return greatest_;
 }
 
 bool Quantity::good() const {
@@ -90,6 +96,17 @@ void compare_bits(const Results& results, Quantity& quantity,
   for (std::size_t isa = 1; isa < results.size(); ++isa) {
     compare_bits(results[0], results[isa], isa, quantity, where);
   }
+}
+
+void Progress::one_done() {
+  const std::scoped_lock lock(mutex_);
+  ++done_;
+  const Clock::time_point now = Clock::now();
+  if (now - told_ < std::chrono::minutes(1)) return;
+  told_ = now;
+  const std::chrono::duration<double, std::ratio<60>> minutes = now - started_;
+  fmt::print(stderr, "{:.1f} % of these values after {:.0f} min\n",
+             100.0 * static_cast<double>(done_) / static_cast<double>(tasks_), minutes.count());
 }
 
 namespace {

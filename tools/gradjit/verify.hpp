@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,7 @@ class Quantity {
   void add_compared(std::size_t isa, std::uint64_t compared, std::uint64_t different,
                     const std::function<std::string()>& where);
 
+  [[nodiscard]] double greatest() const;
   [[nodiscard]] bool good() const;
   /// A line per instruction set, and what follows from them.
   [[nodiscard]] std::string rows(const VerifyPlan& plan) const;
@@ -76,11 +78,33 @@ using Quantities = std::vector<std::unique_ptr<Quantity>>;
 void verify_elu_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities);
 void verify_log_softmax_backward(const VerifyPlan& plan, DataType dtype, Quantities& quantities);
 
+/// Tells on standard error, once a minute at most, how much of something long is done. Safe to use from
+/// several threads.
+class Progress {
+ public:
+  explicit Progress(std::size_t tasks) : tasks_(tasks) {}
+  void one_done();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::mutex mutex_;
+  std::size_t tasks_;
+  std::size_t done_ = 0;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point told_ = started_;
+};
+
 /// Calls `task(index)` for each index in [0, tasks) on the library's threads.
 template <typename Task>
 void in_parallel(std::size_t tasks, Task task) {
+  Progress progress(tasks);
+  auto told = [&](std::size_t index) {
+    task(index);
+    progress.one_done();
+  };
   openmp_executor().parallel_for(
-      tasks, [](void* context, std::size_t index) { (*static_cast<Task*>(context))(index); }, &task);
+      tasks, [](void* context, std::size_t index) { (*static_cast<decltype(told)*>(context))(index); },
+      &told);
 }
 
 /// Where the bits of `actual`, the results of instruction set `isa`, differ from the portable ones, NaNs
