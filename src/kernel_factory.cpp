@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 
 #include <gradjit/kernel_factory.hpp>
@@ -5,8 +6,10 @@
 #include "src/cache/kernel_cache.hpp"
 #include "src/cpu/probe.hpp"
 #include "src/execute/kernel_state.hpp"
+#include "src/execute/state_memo.hpp"
 #include "src/out_of_memory.hpp"
 #include "src/plan/request.hpp"
+#include "src/plan/request_key.hpp"
 
 namespace gradjit {
 
@@ -16,24 +19,45 @@ class KernelFactory::State {
       : isa_(detail::effective_isa(options.max_isa)),
         caches_(cache_sizes()),
         executor_(options.executor.get() != nullptr ? options.executor : ExecutorRef(openmp_executor())),
-        cache_(options.cache_capacity) {}
+        cache_(options.cache_capacity, [this] { memo_.forget(); }),
+        remembers_(options.cache_capacity > 0) {}
 
   template <typename Attributes, typename Tensors>
   [[nodiscard]] std::shared_ptr<const detail::KernelState> create(const Attributes& attributes,
                                                                   const Tensors& tensors) {
-    return detail::reporting_out_of_memory([&] { return create(detail::validated(attributes, tensors)); });
+    return detail::reporting_out_of_memory([&] {
+      const detail::RequestKey key(attributes, tensors);
+      if (!remembers_ || !key.is_whole()) {
+        return make(attributes, tensors);
+      }
+      const std::uint64_t hash = key.hash();
+      std::shared_ptr<const detail::KernelState> state = memo_.find(key, hash);
+      if (!state) {
+        const std::uint64_t generation = memo_.generation();
+        state = make(attributes, tensors);
+        memo_.keep(key, hash, state, generation);
+      }
+      return state;
+    });
   }
 
-  [[nodiscard]] std::shared_ptr<const detail::KernelState> create(const detail::Request& request) {
-    auto state = std::make_shared<detail::KernelState>(request, isa_, caches_, executor_);
+  [[nodiscard]] Isa isa() const noexcept { return isa_; }
+  [[nodiscard]] FactoryStats stats() const {
+    FactoryStats stats = cache_.stats();
+    stats.hits += memo_.hits();
+    return stats;
+  }
+
+ private:
+  template <typename Attributes, typename Tensors>
+  [[nodiscard]] std::shared_ptr<const detail::KernelState> make(const Attributes& attributes,
+                                                                const Tensors& tensors) {
+    auto state = std::make_shared<detail::KernelState>(detail::validated(attributes, tensors), isa_, caches_,
+                                                       executor_);
     state->load(cache_);
     return state;
   }
 
-  [[nodiscard]] Isa isa() const noexcept { return isa_; }
-  [[nodiscard]] FactoryStats stats() const { return cache_.stats(); }
-
- private:
   static detail::CacheSizes cache_sizes() {
     const detail::Caches& caches = detail::cpu_info().caches;
     return {.l1 = static_cast<std::int64_t>(caches.l1d.bytes),
@@ -44,7 +68,9 @@ class KernelFactory::State {
   Isa isa_;
   detail::CacheSizes caches_;
   ExecutorRef executor_;
+  detail::StateMemo memo_;
   detail::KernelCache cache_;
+  bool remembers_;
 };
 
 KernelFactory::KernelFactory(const FactoryOptions& options) : state_(std::make_unique<State>(options)) {}

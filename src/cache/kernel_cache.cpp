@@ -6,8 +6,9 @@
 
 namespace gradjit::detail {
 
-KernelCache::KernelCache(std::size_t capacity)
+KernelCache::KernelCache(std::size_t capacity, std::function<void()> evicted)
     : capacity_(capacity),
+      evicted_(std::move(evicted)),
       fork_handler_([](void* cache, ForkEvent event) { static_cast<KernelCache*>(cache)->on_fork(event); },
                     this) {}
 
@@ -28,21 +29,9 @@ KernelCache::Kernel KernelCache::find(const jit::KernelSpec& spec) {
   if (found == entries_.end()) {
     return nullptr;
   }
-  Entry& entry = found->second;
-  // Storing only what changes keeps the cache line shared between the threads that use the kernel.
-  if (!entry.used.load(std::memory_order_relaxed)) {
-    entry.used.store(true, std::memory_order_relaxed);
-  }
-  reader.add_to_count();
-  return entry.shares[reader.slot() % entry.shares.size()];
-}
-
-KernelCache::Shares KernelCache::shares_of(const Kernel& kernel) {
-  Shares shares;
-  for (Kernel& share : shares) {
-    share = Kernel(kernel.get(), [kernel](const CompiledKernel*) {});
-  }
-  return shares;
+  found->second->used.set();
+  reader.add_to_count(1);
+  return found->second;
 }
 
 KernelCache::Kernel KernelCache::find_or_make(const jit::KernelSpec& spec, const Make& make) {
@@ -50,8 +39,8 @@ KernelCache::Kernel KernelCache::find_or_make(const jit::KernelSpec& spec, const
   for (bool counted = false;; counted = true) {
     if (const auto found = entries_.find(spec); found != entries_.end()) {
       stats_.hits += counted ? 0 : 1;
-      found->second.used.store(true, std::memory_order_relaxed);
-      return found->second.shares[0];
+      found->second->used.set();
+      return found->second;
     }
     stats_.misses += counted ? 0 : 1;
     const auto found = flights_.find(spec);
@@ -71,7 +60,7 @@ KernelCache::Kernel KernelCache::lead(const jit::KernelSpec& spec, const Make& m
   flights_.emplace(spec, flight);
   lock.unlock();
   Kernel kernel;
-  Shares evicted;  // Destroyed after the lock is released: code memory has a lock of its own.
+  Kernel evicted;  // Destroyed after the lock is released: code memory has a lock of its own.
   try {
     kernel = make(spec);
     if (!kernel) {
@@ -90,6 +79,9 @@ KernelCache::Kernel KernelCache::lead(const jit::KernelSpec& spec, const Make& m
   }
   end(spec, flight, kernel);
   lock.unlock();
+  if (evicted) {
+    evicted_();
+  }
   return kernel;
 }
 
@@ -102,24 +94,20 @@ void KernelCache::end(const jit::KernelSpec& spec, const std::shared_ptr<Flight>
 }
 
 // `evicted` is for the caller to drop, after it has released the lock.
-void KernelCache::insert(const jit::KernelSpec& spec, const Kernel& kernel, Shares& evicted) {
+void KernelCache::insert(const jit::KernelSpec& spec, const Kernel& kernel, Kernel& evicted) {
   if (capacity_ == 0) {
     return;
   }
-  Shares shares = shares_of(kernel);
-  std::list<Entry*> place(1);
+  Clock place(1);
   const bool full = entries_.size() >= capacity_;
   if (full) {
     move_hand_to_victim();  // While readers go on: it may be a long way.
   }
   const ReaderLocks::Writer writer(reader_locks_);
+  place.front() = &*entries_.emplace(spec, kernel).first;
   if (full) {
     evicted = remove_victim();
   }
-  Entry& entry = entries_[spec];
-  entry.spec = spec;
-  entry.shares = std::move(shares);
-  place.front() = &entry;
   clock_.splice(hand_, place);  // Just behind the hand, which comes to it last.
   stats_.code_bytes += kernel->code_bytes();
 }
@@ -129,21 +117,21 @@ void KernelCache::move_hand_to_victim() noexcept {
     if (hand_ == clock_.end()) {
       hand_ = clock_.begin();
     }
-    if (!(*hand_)->used.exchange(false, std::memory_order_relaxed)) {
+    if (!(*hand_)->second->used.take()) {
       return;
     }
     ++hand_;
   }
 }
 
-KernelCache::Shares KernelCache::remove_victim() noexcept {
-  Entry& entry = **hand_;
-  Shares shares = std::move(entry.shares);
+KernelCache::Kernel KernelCache::remove_victim() noexcept {
+  const Entries::value_type& entry = **hand_;
+  Kernel victim = entry.second;
   hand_ = clock_.erase(hand_);
-  entries_.erase(jit::KernelSpec(entry.spec));  // A copy: the entry's own goes with it.
+  entries_.erase(jit::KernelSpec(entry.first));  // A copy: the entry's own goes with it.
   ++stats_.evictions;
-  stats_.code_bytes -= shares[0]->code_bytes();
-  return shares;
+  stats_.code_bytes -= victim->code_bytes();
+  return victim;
 }
 
 FactoryStats KernelCache::stats() const {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +28,10 @@ class KernelCache {
   /// Makes the kernel for a spec, or throws. It may not ask the same cache for the same spec.
   using Make = std::function<Kernel(const jit::KernelSpec&)>;
 
-  /// With a capacity of 0 nothing is kept, but requests at the same time still share one kernel.
-  explicit KernelCache(std::size_t capacity);
+  /// With a capacity of 0 nothing is kept, but requests at the same time still share one kernel. `evicted`
+  /// is called, outside every lock, after a kernel was let go of; it may not throw.
+  explicit KernelCache(
+      std::size_t capacity, std::function<void()> evicted = [] {});
 
   /// The kernel for `spec`; made by `make`, outside every lock, if it is not there. However many threads
   /// ask at once, one of them makes it and the others wait for it. When that fails, the one that made it
@@ -42,17 +42,9 @@ class KernelCache {
   [[nodiscard]] FactoryStats stats() const;
 
  private:
-  /// References to one kernel that are counted apart, so that threads that ask for the same kernel don't
-  /// write to one counter: two threads took 2.3 times as long as one, without that.
-  using Shares = std::array<Kernel, 4>;
-  [[nodiscard]] static Shares shares_of(const Kernel& kernel);
-
-  struct Entry {
-    jit::KernelSpec spec;
-    Shares shares;
-    std::atomic<bool> used{false};  ///< Since the hand of the clock last came by.
-  };
-  using Entries = std::unordered_map<jit::KernelSpec, Entry, jit::KernelSpecHash>;
+  /// By what was asked for; the kernel's own spec differs where code memory was denied.
+  using Entries = std::unordered_map<jit::KernelSpec, Kernel, jit::KernelSpecHash>;
+  using Clock = std::list<Entries::value_type*>;
 
   /// A kernel in the making.
   struct Flight {
@@ -67,19 +59,20 @@ class KernelCache {
   [[nodiscard]] Kernel find_or_make(const jit::KernelSpec& spec, const Make& make);
   [[nodiscard]] Kernel lead(const jit::KernelSpec& spec, const Make& make, Lock& lock);
   void end(const jit::KernelSpec& spec, const std::shared_ptr<Flight>& flight, Kernel kernel) noexcept;
-  void insert(const jit::KernelSpec& spec, const Kernel& kernel, Shares& evicted);
+  void insert(const jit::KernelSpec& spec, const Kernel& kernel, Kernel& evicted);
   void move_hand_to_victim() noexcept;
-  [[nodiscard]] Shares remove_victim() noexcept;
+  [[nodiscard]] Kernel remove_victim() noexcept;
   void on_fork(ForkEvent event) noexcept;
 
   const std::size_t capacity_;
+  const std::function<void()> evicted_;
 
   // Entries and clock change only under both locks, and may be read under either one.
   mutable std::mutex mutex_;
   mutable ReaderLocks reader_locks_;
   Entries entries_;
-  std::list<Entry*> clock_;  ///< All entries, in the order in which the hand comes by.
-  std::list<Entry*>::iterator hand_ = clock_.end();
+  Clock clock_;  ///< All entries, in the order in which the hand comes by.
+  Clock::iterator hand_ = clock_.end();
 
   // Under mutex_.
   Flights flights_;

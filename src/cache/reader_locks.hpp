@@ -9,7 +9,8 @@ namespace gradjit::detail {
 
 /// A lock for data that is read all the time and changed rarely. Each reader takes one of many slots,
 /// usually one that no other thread uses, so that readers don't slow each other down; a writer takes all.
-/// Readers never wait. What keeps writers apart is another lock.
+/// Readers never wait. A reader may write to what belongs to its slot alone. What keeps writers apart is
+/// another lock.
 class ReaderLocks {
   // A cache line each, and its neighbour, which the hardware may fetch along with it.
   struct alignas(128) Slot {
@@ -35,10 +36,10 @@ class ReaderLocks {
     /// Which slot it is, less than `slot_count`. Needs the slot.
     [[nodiscard]] std::size_t slot() const noexcept { return static_cast<std::size_t>(slot_ - first_); }
 
-    /// Adds one to `count()`. Needs the slot.
-    void add_to_count() noexcept {
+    /// Adds to `count()`. Needs the slot.
+    void add_to_count(std::uint64_t more) noexcept {
       // The slot is this thread's alone, so that this needs no atomic addition.
-      slot_->count.store(slot_->count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      slot_->count.store(slot_->count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
     }
 
    private:

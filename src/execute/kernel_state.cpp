@@ -43,13 +43,30 @@ KernelState::KernelState(const Request& request, Isa isa, const CacheSizes& cach
     : plan_(make_plan(request, isa, caches)), one_call_(one_call_of(plan_)), executor_(executor) {}
 
 void KernelState::load(KernelCache& cache) {
-  load_kernels(plan_, kernels_, [&](const jit::KernelSpec& spec) { return cache.get(spec, compile); });
+  const auto get = [&](const jit::KernelSpec& spec) {
+    ++requests_;
+    return cache.get(spec, compile);
+  };
+  load_kernels(plan_, kernels_, get);
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     if (const std::optional<jit::KernelSpec> spec = copy_spec_of(plan_, tensor)) {
-      auto kernel = cache.get(*spec, compile);
+      auto kernel = get(*spec);
       copies_[tensor] = kernel->entry != nullptr ? std::move(kernel) : nullptr;
     }
   }
+}
+
+std::uint64_t KernelState::mark_used() const noexcept {
+  const auto mark = [](const auto& kernels) {
+    for (const auto& kernel : kernels) {
+      if (kernel) {
+        kernel->used.set();
+      }
+    }
+  };
+  mark(kernels_);
+  mark(copies_);
+  return requests_;
 }
 
 const Kernels& KernelState::kernels_for(const Pointers& pointers) const {

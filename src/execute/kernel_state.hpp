@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ class KernelState {
 
   /// Takes the kernels from `cache`. Throws `Error`.
   void load(KernelCache& cache);
+  /// Marks the kernels as asked for, which `load` does too. Returns how many `load` asked for.
+  std::uint64_t mark_used() const noexcept;
 
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
   [[nodiscard]] const CompiledKernel& main_kernel() const noexcept { return *kernels_[0]; }
@@ -42,6 +45,7 @@ class KernelState {
   mutable Kernels plain_kernels_;
   mutable std::once_flag has_plain_kernels_;
   CopyKernels copies_;
+  std::uint64_t requests_ = 0;  ///< To the cache.
   ExecutorRef executor_;
 };
 
