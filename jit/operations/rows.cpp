@@ -278,18 +278,8 @@ void Rows::update_unaligned_rest() {
 
 /// Groups of so many vectors while the row has as many left.
 void Rows::while_left(int vectors) {
-  const int bytes = vectors * elements_->vector_bytes();
-  Xbyak::Label next;
-  Xbyak::Label done;
-  a_.lea(r64(chunk_end_), a_.ptr[row_end() - bytes]);
-  a_.cmp(update_offset(), r64(chunk_end_));
-  a_.jg(done, Xbyak::CodeGenerator::T_NEAR);
-  a_.L(next);
-  update_group(vectors, 0, whole_);
-  a_.add(update_offset(), bytes);
-  a_.cmp(update_offset(), r64(chunk_end_));
-  a_.jle(next);
-  a_.L(done);
+  repeat_up_to(a_, row_end(), update_offset(), vectors * elements_->vector_bytes(), chunk_end_,
+               [&] { update_group(vectors, 0, whole_); });
 }
 
 /// What is left of a row after its chunks.

@@ -92,19 +92,8 @@ void ElementLoop::set_tail() const {
 
 /// While at least `vectors` vectors are left: a group of them.
 void ElementLoop::whole_groups(int vectors, const std::function<void(int, const Tail&)>& group) const {
-  const int step = vectors * elements_.vector_bytes();
-  Xbyak::Label next;
-  Xbyak::Label done;
-  a_.lea(Assembler::r64(end_), a_.ptr[bytes() - step]);
-  a_.cmp(offset(), Assembler::r64(end_));
-  a_.jg(done);
-  a_.align(16);
-  a_.L(next);
-  group(vectors, whole_);
-  a_.add(offset(), step);
-  a_.cmp(offset(), Assembler::r64(end_));
-  a_.jle(next);
-  a_.L(done);
+  repeat_up_to(a_, bytes(), offset(), vectors * elements_.vector_bytes(), end_,
+               [&] { group(vectors, whole_); });
 }
 
 void count_to_alignment(Assembler& a, const General& count, const Xbyak::Reg64& pointer,
@@ -113,6 +102,22 @@ void count_to_alignment(Assembler& a, const General& count, const Xbyak::Reg64& 
   a.neg(Assembler::r64(count));
   a.and_(Assembler::r32(count), elements.vector_bytes() - 1);
   a.shr(Assembler::r32(count), std::countr_zero(static_cast<unsigned>(elements.size())));
+}
+
+void repeat_up_to(Assembler& a, const Xbyak::RegExp& end, const Xbyak::Reg64& offset, int bytes,
+                  const General& last, const std::function<void()>& body) {
+  Xbyak::Label next;
+  Xbyak::Label done;
+  a.lea(Assembler::r64(last), a.ptr[end - bytes]);
+  a.cmp(offset, Assembler::r64(last));
+  a.jg(done, Xbyak::CodeGenerator::T_NEAR);
+  a.align(16);
+  a.L(next);
+  body();
+  a.add(offset, bytes);
+  a.cmp(offset, Assembler::r64(last));
+  a.jle(next);
+  a.L(done);
 }
 
 void repeat(Assembler& a, const General& count, const std::function<void()>& body) {

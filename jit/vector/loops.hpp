@@ -50,6 +50,11 @@ class ElementLoop {
 void count_to_alignment(Assembler& a, const General& count, const Xbyak::Reg64& pointer,
                         const Elements& elements);
 
+/// Emits a loop: while `offset` plus `bytes` is at most `end`, `body`, after which `offset` grows by `bytes`.
+/// `last` is a register to use.
+void repeat_up_to(Assembler& a, const Xbyak::RegExp& end, const Xbyak::Reg64& offset, int bytes,
+                  const General& last, const std::function<void()>& body);
+
 /// Emits `body` as the body of a loop that runs `count` times (a register, counted down to zero). Skipped
 /// if count is zero or less.
 void repeat(Assembler& a, const General& count, const std::function<void()>& body);
