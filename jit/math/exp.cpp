@@ -164,8 +164,8 @@ void ExpEmitter::table(ExpRegisters& vector) {
   v_.move(p, coefficients_[4]);
   v_.multiply_add(p, r, coefficients_[3]);
   v_.multiply_add(p, r, coefficients_[2]);
-  v_.mul(entry, r, r);
-  v_.add_product(r, entry, p);
+  v_.mul(p, p, r);
+  v_.add_product(r, r, p);
   v_.look_up_4(entry, table_, index);
   v_.look_up_4(p, table_low_, index);
   v_.add_product(p, entry, r);

@@ -2,6 +2,7 @@
 // operations in the same order. Built three times; see portable.cpp.
 
 #include <limits>
+#include <type_traits>
 
 #include "jit/kernel_spec.hpp"
 #include "src/portable/kernels_math.hpp"
@@ -42,12 +43,19 @@ template <DataType dtype, typename Gradient>
 void for_each_element(const KernelSpec& spec, const KernelArgs& args, Gradient gradient) {
   using E = Element<dtype>;
   const std::int64_t count = args.inner;  // a copy, which no store can change
-  for (std::int64_t run = 0; run < args.outer; ++run) {
-    const Pointers from = pointers_of(spec, args).at(args.outer_stride, run);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Pointers p = from.at(adjacent(spec.step * E::size), i);
-      E::store(p.diff_src, gradient(E::load(p.activation), E::load(p.diff_dst)));
+  const auto for_each = [&](auto distance) {
+    for (std::int64_t run = 0; run < args.outer; ++run) {
+      const Pointers from = pointers_of(spec, args).at(args.outer_stride, run);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const Pointers p = from.at(adjacent(distance), i);
+        E::store(p.diff_src, gradient(E::load(p.activation), E::load(p.diff_dst)));
+      }
     }
+  };
+  if (spec.step == 1) {
+    for_each(std::integral_constant<std::int64_t, E::size>());  // known, the loop becomes vector code
+  } else {
+    for_each(std::int64_t{spec.step} * E::size);
   }
 }
 

@@ -53,7 +53,7 @@ struct ExpSteps {
       return p;
     } else {
       const float curve = std::fma(std::fma(c[4], r, c[3]), r, c[2]);
-      const float q = std::fma(r * r, curve, r);
+      const float q = std::fma(r, r * curve, r);
       const auto j = static_cast<std::uint32_t>(low_bits & 3);
       return model.table[j] + std::fma(model.table[j], q, model.table_low[j]);
     }
