@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace gradjit::detail {
@@ -21,17 +21,9 @@ struct Mount {
   bool version_2 = false;
 };
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) {
-    parts.push_back(part);
-  }
-  return parts;
-}
-
-bool contains(const std::vector<std::string>& list, std::string_view item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+// Whether a list with commas has `item`.
+bool contains(const std::string& list, const std::string& item) {
+  return ("," + list + ",").find("," + item + ",") != std::string::npos;
 }
 
 // proc writes blanks in names as octal escapes.
@@ -50,20 +42,21 @@ std::string unescaped(const std::string& text) {
   return result;
 }
 
-// A line of mountinfo: id, parent, device, root, place, options, optional fields, "-", type, source,
-// options of the file system.
+// A line of mountinfo: id, parent, device, root, place, options, optional fields, "-", type, source
+// (nothing at all, sometimes), options of the file system.
 std::vector<Mount> cgroup_mounts(const fs::path& root) {
   std::vector<Mount> mounts;
   std::ifstream file(root / "proc/self/mountinfo");
   for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> fields = split(line, ' ');
+    std::istringstream stream(line);
+    const std::vector<std::string> fields{std::istream_iterator<std::string>(stream), {}};
     const auto dash = std::find(fields.begin(), fields.end(), "-");
-    if (fields.size() < 6 || fields.end() - dash < 4) {
+    if (dash - fields.begin() < 6 || fields.end() - dash < 3) {
       continue;
     }
     const std::string& type = dash[1];
     const bool version_2 = type == "cgroup2";
-    if (version_2 || (type == "cgroup" && contains(split(dash[3], ','), "cpu"))) {
+    if (version_2 || (type == "cgroup" && contains(fields.back(), "cpu"))) {
       mounts.push_back({unescaped(fields[3]), unescaped(fields[4]), version_2});
     }
   }
@@ -80,7 +73,7 @@ std::optional<std::string> group_of_process(const fs::path& root, bool version_2
       continue;
     }
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (version_2 ? controllers.empty() : contains(split(controllers, ','), "cpu")) {
+    if (version_2 ? controllers.empty() : contains(controllers, "cpu")) {
       return line.substr(second + 1);
     }
   }

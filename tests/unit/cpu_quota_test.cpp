@@ -80,6 +80,20 @@ TEST(CpuQuota, FindsTheGroupInsideAContainer) {
   EXPECT_EQ(cpu_quota(root.path()), 2.0);
 }
 
+TEST(CpuQuota, NeedsNoNameOfTheMountedDevice) {
+  // mount("", ...) leaves nothing between two blanks.
+  const TemporaryDirectory root;
+  root.write("proc/self/cgroup", "1:cpu:/\n0::/\n");
+  root.write("proc/self/mountinfo",
+             "32 31 0:29 / /one rw - cgroup  rw,cpu\n"
+             "33 31 0:30 / /two rw - cgroup2  rw\n");
+  root.write("one/cpu.cfs_quota_us", "200000\n");
+  root.write("one/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(cpu_quota(root.path()), 2.0);
+  root.write("two/cpu.max", "150000 100000\n");
+  EXPECT_EQ(cpu_quota(root.path()), 1.5);
+}
+
 TEST(CpuQuota, ReadsThisMachine) {
   const auto quota = cpu_quota();
   EXPECT_TRUE(!quota || *quota > 0);
