@@ -156,6 +156,9 @@ TEST_F(BenchTest, WrongArguments) {
   expect_refusal({"bench", "--filter", "("}, "--filter: '('");
   expect_refusal({"bench", "--filter", "no_such_case"}, "matches no case");
   expect_refusal({"bench", "--peers", "onednn,eigen"}, "--peers: 'eigen' is no peer");
+  for (const std::string option : {"--filter", "--peers", "--json", "--plot", "--isa"}) {
+    expect_refusal({"bench", option, ""}, option + ": '' is no value");
+  }
   expect_refusal({"bench", "--isa", "sse9"}, "sse9");
   const std::string filter = "f32_src_16$";
   expect_refusal(quick(filter, {"--json", path("missing/bench.json")}), "cannot write");

@@ -23,6 +23,7 @@
 #include "tools/gradjit/factory.hpp"
 #include "tools/gradjit/file.hpp"
 #include "tools/gradjit/output.hpp"
+#include "tools/gradjit/text.hpp"
 
 namespace gradjit::bench {
 namespace {
@@ -215,15 +216,16 @@ namespace gradjit::tool {
 void add_bench(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand("bench", "Measures speed against other libraries and the machine");
   const auto options = std::make_shared<bench::Options>();
-  command.add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
-  command.add_option("--peers", options->peers,
-                     "Of onednn, torch: a list with commas, or none; those that are built when left out");
+  const auto add_option = [&command](const char* name, std::string& value, const char* description) {
+    command.add_option(name, value, description)->check(not_empty);
+  };
+  add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
+  add_option("--peers", options->peers,
+             "Of onednn, torch: a list with commas, or none; those that are built when left out");
   command.add_flag("--quick", options->quick, "Few short repetitions: a minute rather than ten");
-  command.add_option("--json", options->json, "Write one JSON document to this file");
-  command.add_option("--plot", options->plot,
-                     "Draw speed against size into this file, whose name ends in .svg");
-  command.add_option("--isa", options->isa,
-                     "Run everything on this instruction set, and keep the peers to it");
+  add_option("--json", options->json, "Write one JSON document to this file");
+  add_option("--plot", options->plot, "Draw speed against size into this file, whose name ends in .svg");
+  add_option("--isa", options->isa, "Run everything on this instruction set, and keep the peers to it");
   command.callback([&action, options] { action = [options] { return bench::run_bench(*options); }; });
 }
 
