@@ -2,81 +2,81 @@
 
 #include <immintrin.h>
 
-#include <array>
-
 namespace gradjit::bench {
 namespace {
 
-void multiply_rest(const float* a, const float* b, float* result, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) result[i] = a[i] * b[i];
-}
+using Stores = Multiply::Stores;
 
-void multiply_sse(const float* a, const float* b, float* result, std::size_t count) {
-  const std::size_t whole = count / 4 * 4;
+// The loop of every instruction set. It is compiled as part of a function for that set, where a vector's
+// multiply can be inlined; by itself it is for any CPU.
+template <typename Unit, Stores stores>
+[[gnu::always_inline]] inline void multiply_vectors(const float* a, const float* b, float* result,
+                                                    std::size_t count) {
+  const std::size_t whole = count / Unit::lanes * Unit::lanes;
 #pragma GCC unroll 4
-  for (std::size_t i = 0; i < whole; i += 4) {
-    _mm_store_ps(result + i, _mm_mul_ps(_mm_load_ps(a + i), _mm_load_ps(b + i)));
+  for (std::size_t i = 0; i < whole; i += Unit::lanes) {
+    Unit::template multiply<stores>(a + i, b + i, result + i);
   }
-  multiply_rest(a, b, result, whole, count);
+  for (std::size_t i = whole; i < count; ++i) result[i] = a[i] * b[i];
+  if (stores == Stores::non_temporal) _mm_sfence();
 }
 
-void stream_sse(const float* a, const float* b, float* result, std::size_t count) {
-  const std::size_t whole = count / 4 * 4;
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < whole; i += 4) {
-    _mm_stream_ps(result + i, _mm_mul_ps(_mm_load_ps(a + i), _mm_load_ps(b + i)));
+struct Sse {
+  static constexpr std::size_t lanes = 4;
+
+  template <Stores stores>
+  static void multiply(const float* a, const float* b, float* result) {
+    const __m128 product = _mm_mul_ps(_mm_load_ps(a), _mm_load_ps(b));
+    stores == Stores::plain ? _mm_store_ps(result, product) : _mm_stream_ps(result, product);
   }
-  multiply_rest(a, b, result, whole, count);
-  _mm_sfence();
+
+  template <Stores stores>
+  static void multiply_all(const float* a, const float* b, float* result, std::size_t count) {
+    multiply_vectors<Sse, stores>(a, b, result, count);
+  }
+};
+
+struct Avx2 {
+  static constexpr std::size_t lanes = 8;
+
+  template <Stores stores>
+  __attribute__((target("avx2"))) static void multiply(const float* a, const float* b, float* result) {
+    const __m256 product = _mm256_mul_ps(_mm256_load_ps(a), _mm256_load_ps(b));
+    stores == Stores::plain ? _mm256_store_ps(result, product) : _mm256_stream_ps(result, product);
+  }
+
+  template <Stores stores>
+  __attribute__((target("avx2"))) static void multiply_all(const float* a, const float* b, float* result,
+                                                           std::size_t count) {
+    multiply_vectors<Avx2, stores>(a, b, result, count);
+  }
+};
+
+struct Avx512 {
+  static constexpr std::size_t lanes = 16;
+
+  template <Stores stores>
+  __attribute__((target("avx512f"))) static void multiply(const float* a, const float* b, float* result) {
+    const __m512 product = _mm512_mul_ps(_mm512_load_ps(a), _mm512_load_ps(b));
+    stores == Stores::plain ? _mm512_store_ps(result, product) : _mm512_stream_ps(result, product);
+  }
+
+  template <Stores stores>
+  __attribute__((target("avx512f"))) static void multiply_all(const float* a, const float* b, float* result,
+                                                              std::size_t count) {
+    multiply_vectors<Avx512, stores>(a, b, result, count);
+  }
+};
+
+template <typename Unit>
+Multiply::Function choose(Stores stores) {
+  return stores == Stores::plain ? Unit::template multiply_all<Stores::plain>
+                                 : Unit::template multiply_all<Stores::non_temporal>;
 }
 
-__attribute__((target("avx2"))) void multiply_avx2(const float* a, const float* b, float* result,
-                                                   std::size_t count) {
-  const std::size_t whole = count / 8 * 8;
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < whole; i += 8) {
-    _mm256_store_ps(result + i, _mm256_mul_ps(_mm256_load_ps(a + i), _mm256_load_ps(b + i)));
-  }
-  multiply_rest(a, b, result, whole, count);
-}
-
-__attribute__((target("avx2"))) void stream_avx2(const float* a, const float* b, float* result,
-                                                 std::size_t count) {
-  const std::size_t whole = count / 8 * 8;
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < whole; i += 8) {
-    _mm256_stream_ps(result + i, _mm256_mul_ps(_mm256_load_ps(a + i), _mm256_load_ps(b + i)));
-  }
-  multiply_rest(a, b, result, whole, count);
-  _mm_sfence();
-}
-
-__attribute__((target("avx512f"))) void multiply_avx512(const float* a, const float* b, float* result,
-                                                        std::size_t count) {
-  const std::size_t whole = count / 16 * 16;
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < whole; i += 16) {
-    _mm512_store_ps(result + i, _mm512_mul_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i)));
-  }
-  multiply_rest(a, b, result, whole, count);
-}
-
-__attribute__((target("avx512f"))) void stream_avx512(const float* a, const float* b, float* result,
-                                                      std::size_t count) {
-  const std::size_t whole = count / 16 * 16;
-#pragma GCC unroll 4
-  for (std::size_t i = 0; i < whole; i += 16) {
-    _mm512_stream_ps(result + i, _mm512_mul_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i)));
-  }
-  multiply_rest(a, b, result, whole, count);
-  _mm_sfence();
-}
-
-Multiply::Function choose(Isa isa, Multiply::Stores stores) {
-  const bool plain = stores == Multiply::Stores::plain;
-  if (isa >= Isa::avx512) return plain ? multiply_avx512 : stream_avx512;
-  if (isa == Isa::avx2) return plain ? multiply_avx2 : stream_avx2;
-  return plain ? multiply_sse : stream_sse;
+Multiply::Function choose(Isa isa, Stores stores) {
+  if (isa >= Isa::avx512) return choose<Avx512>(stores);
+  return isa == Isa::avx2 ? choose<Avx2>(stores) : choose<Sse>(stores);
 }
 
 }  // namespace
