@@ -1,5 +1,7 @@
 #include "src/plan/copy_nest.hpp"
 
+#include "src/plan/layout.hpp"
+
 namespace gradjit::detail {
 namespace {
 
@@ -61,9 +63,10 @@ CopyNest::CopyNest(std::span<const CopyLoop> loops) {
 bool CopyNest::merge_one_pair() {
   for (std::size_t i = 0; i < count_; ++i) {
     for (std::size_t j = 0; j < count_; ++j) {
+      const CopyLoop& outer = loops_[i];
       CopyLoop& inner = loops_[j];
-      if (i != j && loops_[i].to == inner.to * inner.size && loops_[i].from == inner.from * inner.size) {
-        inner.size *= loops_[i].size;
+      if (i != j && goes_on(outer.to, inner.to, inner.size) && goes_on(outer.from, inner.from, inner.size)) {
+        inner.size *= outer.size;
         remove(i);
         return true;
       }

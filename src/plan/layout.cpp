@@ -23,7 +23,7 @@ bool comes_before(const Dim& a, const Dim& b) {
 /// A step of the outer loop goes on where the inner loop ends, in every tensor.
 bool are_one(const Dim& outer, const Dim& inner) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    if (outer.stride[tensor] != inner.stride[tensor] * inner.size) {
+    if (!goes_on(outer.stride[tensor], inner.stride[tensor], inner.size)) {
       return false;
     }
   }

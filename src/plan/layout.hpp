@@ -18,6 +18,14 @@ struct Layout {
 /// for a size of 1.
 void add_loop(Layout& layout, const Dim& dim, std::int64_t scale);
 
+/// Whether a step of the outer loop goes on where the inner loop ends, both having two steps or more. That
+/// place may be further than 64 bits tell, where none of the tensor's elements is; the strides' difference is
+/// not.
+[[nodiscard]] constexpr bool goes_on(std::int64_t outer_stride, std::int64_t inner_stride,
+                                     std::int64_t inner_size) {
+  return outer_stride - inner_stride == inner_stride * (inner_size - 1);
+}
+
 /// Orders the loops by memory, the longest steps of diff_src outermost, and merges those that are one.
 void order_and_merge(DimList& loops);
 

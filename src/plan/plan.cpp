@@ -23,7 +23,8 @@ void set_loops(Plan& plan, const Request& request) {
     const Dim& dim = request.dims[i];
     if (has_axis && i == request.axis) {
       plan.axis.size = dim.size;
-      for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+      // The stride of a single step may be anything, and its bytes more than 64 bits tell.
+      for (std::size_t tensor = 0; dim.size > 1 && tensor < tensor_count; ++tensor) {
         plan.axis.stride[tensor] = dim.stride[tensor] * plan.element_size;
       }
     } else {
