@@ -21,15 +21,20 @@ std::int64_t& stride_of(KernelArgs::Strides& strides, std::size_t tensor) {
   return tensor == activation ? strides.activation : tensor == diff_dst ? strides.diff_dst : strides.diff_src;
 }
 
-/// How many steps a kernel takes along the dense and the outer loop.
+/// How many steps a kernel takes along the dense loop, with those that are one with it, and the outer loop.
 struct Steps {
   std::int64_t dense = 1;
   std::int64_t outer = 1;
 };
 
 Steps steps_of(const Plan& plan, const Block& block) {
-  return {plan.dense == Plan::none ? 1 : block.steps[plan.dense],
-          plan.outer == Plan::none ? 1 : block.steps[plan.outer]};
+  Steps steps{1, plan.outer == Plan::none ? 1 : block.steps[plan.outer]};
+  if (plan.dense != Plan::none) {
+    for (std::size_t i = plan.run; i <= plan.dense; ++i) {
+      steps.dense *= block.steps[i];
+    }
+  }
+  return steps;
 }
 
 /// Copies a staged tensor's part of a block to its tile, or the result from there.

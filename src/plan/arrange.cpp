@@ -61,6 +61,7 @@ void set_roles(Plan& plan) {
   const bool has_dense = plan.spec.loop != Loop::rows && count > 0;
   const bool has_outer = plan.spec.loop != Loop::packed_rows && count > (has_dense ? 1 : 0);
   plan.dense = has_dense ? count - 1 : Plan::none;
+  plan.run = plan.dense;
   plan.outer = has_outer ? count - (has_dense ? 2 : 1) : Plan::none;
 }
 
@@ -108,6 +109,7 @@ void unstage_columns(Plan& plan) {
   if (tensors_that_fit(plan, plan.loops().back()) != static_cast<int>(tensor_count)) {
     plan.outer = plan.dense;
     plan.dense = Plan::none;
+    plan.run = Plan::none;
   }
   plan.staged.fill(false);
 }
@@ -243,7 +245,7 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   choose_staged(plan);
   if (stages_any(plan)) {
     make_tiles(plan, tile_positions(plan));
-    plan.all_staged = plan.staged[0] && plan.staged[1] && plan.staged[2];
+    plan.all_staged = are_all_staged(plan);
   } else {
     make_blocks(plan, caches);
   }

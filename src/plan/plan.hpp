@@ -40,6 +40,8 @@ struct Plan {
   Layout layout;
   Dim axis{1, {}};           ///< LogSoftmaxBackward's axis, whatever its place.
   std::size_t dense = none;  ///< The last loop, if its steps are adjacent.
+  /// The first of the loops that a kernel takes as one with the dense loop: where it goes on in memory.
+  std::size_t run = none;
   std::size_t outer = none;  ///< The loop that a kernel takes besides.
 
   PerTensor<bool> staged = {};

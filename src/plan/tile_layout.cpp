@@ -1,5 +1,8 @@
 #include "src/plan/tile_layout.hpp"
 
+#include <cstdlib>
+#include <utility>
+
 namespace gradjit::detail {
 namespace {
 
@@ -40,7 +43,17 @@ std::span<const CopyLoop> TileLayout::copy_loops(Loops& room, std::size_t tensor
   if (axis_steps_ > 1) {
     add(axis_steps_, axis_stride_, plan_.axis.stride[tensor]);
   }
-  return std::span(room).first(count);
+  // In the order of the tensor's memory: the tile is in the cache in any.
+  const std::span loops = std::span(room).first(count);
+  const auto stride = [tile](const CopyLoop& loop) {
+    return std::abs(tile == TileSide::to ? loop.from : loop.to);
+  };
+  for (std::size_t i = 1; i < count; ++i) {
+    for (std::size_t j = i; j > 0 && stride(loops[j - 1]) < stride(loops[j]); --j) {
+      std::swap(loops[j - 1], loops[j]);
+    }
+  }
+  return loops;
 }
 
 std::optional<jit::KernelSpec> copy_spec_of(const Plan& plan, std::size_t tensor) {

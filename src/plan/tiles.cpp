@@ -46,6 +46,8 @@ class Tile {
     }
   }
 
+  void take_whole(std::size_t loop) { plan_.block[loop] = plan_.loops()[loop].size; }
+
   void grow_wanted() {
     for (std::size_t loop = narrowest(); loop != Plan::none; loop = narrowest()) {
       const std::int64_t size = std::min(2 * plan_.block[loop], plan_.loops()[loop].size);
@@ -106,8 +108,49 @@ class Tile {
 /// How many of the loops a kernel cannot take, all but the last ones.
 std::size_t loops_outside(const Plan& plan) {
   const bool takes_outer = plan.spec.loop == jit::Loop::elements || plan.spec.loop == jit::Loop::rows;
-  const std::size_t taken = (plan.dense != Plan::none ? 1 : 0) + (takes_outer ? 1 : 0);
+  const std::size_t taken =
+      (plan.dense != Plan::none ? plan.dense - plan.run + 1 : 0) + (takes_outer ? 1 : 0);
   return plan.loops().size() - std::min(taken, plan.loops().size());
+}
+
+/// A step of loop `i` goes on, in diff_src, where the loop inside ends.
+bool goes_on(const DimList& loops, std::size_t i) {
+  return loops[i].stride[diff_src] == loops[i + 1].stride[diff_src] * loops[i + 1].size;
+}
+
+/// Whether tiles can have the shape of a part of diff_src: its innermost loop whole, then the one around it.
+bool can_follow_diff_src(const Plan& plan, const DimList& loops) {
+  const std::size_t last = loops.size() - 1;
+  return plan.spec.loop == jit::Loop::elements && plan.spec.step == 1 && last > 1 &&
+         loops[last].stride[diff_src] == plan.element_size && loops[last].size >= short_run &&
+         loops[last].size <= longest_whole_run && goes_on(loops, last - 1);
+}
+
+/// Makes tiles that lie as parts of diff_src, which need not be staged then: only inputs that lie otherwise.
+/// `loops` are in the order of its memory.
+void follow_diff_src(Plan& plan, const DimList& loops, std::int64_t target) {
+  plan.loops() = loops;
+  plan.dense = plan.run = loops.size() - 1;
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    plan.staged[tensor] = std::any_of(loops.begin(), loops.end(), [tensor](const Dim& loop) {
+      return loop.stride[tensor] != loop.stride[diff_src];
+    });
+  }
+  Tile tile(plan, std::max(target, loops[plan.dense].size * whole_runs));
+  tile.take_whole(plan.dense);
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    tile.want(fastest_loop(plan, tensor));
+  }
+  tile.grow_wanted();
+  tile.grow_others(0);
+  tile.even_out();
+  while (plan.run > 0 && plan.block[plan.run] == loops[plan.run].size && goes_on(loops, plan.run - 1)) {
+    --plan.run;
+  }
+  plan.outer = plan.run > 0 ? plan.run - 1 : Plan::none;
+  if (tile.positions(loops_outside(plan)) > 1) {
+    stage_all(plan);
+  }
 }
 
 }  // namespace
@@ -115,6 +158,8 @@ std::size_t loops_outside(const Plan& plan) {
 void stage_all(Plan& plan) { plan.staged.fill(true); }
 
 std::int64_t least_dense_steps(const Plan& plan) { return plan.axis.size == 1 ? short_run : few_lanes; }
+
+bool are_all_staged(const Plan& plan) { return plan.staged[0] && plan.staged[1] && plan.staged[2]; }
 
 void make_tiles(Plan& plan, std::int64_t target) {
   // The loop of a transposed tensor becomes the kernel's outer loop.
@@ -136,8 +181,15 @@ void make_tiles(Plan& plan, std::int64_t target) {
   if (is_short || tile.positions(loops_outside(plan)) > 1) {
     stage_all(plan);
   }
-  const bool are_all_staged = plan.staged[0] && plan.staged[1] && plan.staged[2];
-  tile.grow_others(are_all_staged ? 0 : loops_outside(plan));
+  tile.grow_others(are_all_staged(plan) ? 0 : loops_outside(plan));
+  if (are_all_staged(plan) || tile.positions(plan.loops().size()) < target / 2) {
+    DimList loops = plan.loops();
+    order_and_merge(loops);
+    if (can_follow_diff_src(plan, loops)) {
+      follow_diff_src(plan, loops, target);
+      return;
+    }
+  }
   tile.even_out();
 }
 

@@ -6,6 +6,7 @@ namespace gradjit::detail {
 
 /// Stages every tensor.
 void stage_all(Plan& plan);
+[[nodiscard]] bool are_all_staged(const Plan& plan);
 
 /// Sets blocks of about `target` positions, shaped for the tensors that are staged. Where the kernel could
 /// not take such blocks from the tensors that need no staging, these are staged as well.

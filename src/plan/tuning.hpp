@@ -21,8 +21,8 @@ inline constexpr std::int64_t streamed_l2_caches = 5;
 /// Runs and rows of fewer bytes are not streamed: the partial vectors at their ends would take too long.
 inline constexpr std::int64_t least_streamed_run = 2048;
 
-/// Work that touches fewer bytes stays on the calling thread. EluBackward in f32 on two threads ran at 0.83 of
-/// one thread's speed with 256 KiB, 0.95 with 512 KiB, 1.07 with 768 KiB, 1.25 with 1.5 MiB.
+/// Work that touches fewer bytes stays on the calling thread. EluBackward in f32 on two threads ran at 0.83
+/// of one thread's speed with 256 KiB, 0.95 with 512 KiB, 1.07 with 768 KiB, 1.25 with 1.5 MiB.
 inline constexpr std::int64_t parallel_threshold = 640 << 10;
 
 /// Work is cut into blocks of about so many bytes; a task is one or more of them.
@@ -56,6 +56,12 @@ inline constexpr std::int64_t short_run = 12;
 /// bring 15 % with six f32 columns and a third with six bf16 ones; with seven f32 ones they would take half
 /// more.)
 inline constexpr std::int64_t few_lanes = 7;
+
+/// Where tiles follow diff_src, they hold up to so many steps of its innermost loop, and about so many times
+/// these. (That and no copy of diff_src brought 20 to 40 % with three tensors in three orders, tiles of 4096
+/// elements whatever the loop only half of that.)
+inline constexpr std::int64_t longest_whole_run = 128;
+inline constexpr std::int64_t whole_runs = 256;
 
 /// How many columns are worked on side by side: as many as keep what is read twice in the second-level
 /// cache, within these limits. Their sums stay in the first level.

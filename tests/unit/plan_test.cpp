@@ -131,10 +131,25 @@ TEST(Plan, StagesWhatDoesNotFit) {
   EXPECT_EQ(staged(elu_plan({64, 192}, {}, {-192, -1}, {})), "010");
   // Short runs go together, as do loops that a kernel can't take.
   EXPECT_EQ(staged(elu_plan({1000, 3}, {4, 1}, {4, 1}, {4, 1})), "111");
-  EXPECT_EQ(staged(elu_plan({10, 20, 30}, {1, 10, 200}, {20, 1, 200}, {})), "111");
+  EXPECT_EQ(staged(elu_plan({10, 20, 300}, {1, 10, 200}, {20, 1, 200}, {})), "111");
   EXPECT_EQ(staged(log_softmax_plan({8, 10}, 1, {12, 1})), "111");
   EXPECT_EQ(staged(log_softmax_plan({8, 100}, 1, {1, 8})), "111");
   EXPECT_EQ(staged(log_softmax_plan({4, 21, 3}, 1)), "111");
+}
+
+TEST(Plan, TilesOfThreeOrdersFollowDiffSrc) {
+  const Plan plan = elu_plan({16, 32, 48}, {}, {32, 1, 512}, {1, 768, 16});
+  EXPECT_EQ(staged(plan), "110");
+  // In the order of diff_src, of which a run is two loops.
+  ASSERT_EQ(plan.loops().size(), 3U);
+  EXPECT_EQ(plan.loops()[plan.dense].size, 16);
+  EXPECT_EQ(plan.block[plan.dense], 16);
+  EXPECT_EQ(plan.run, 1U);
+  EXPECT_EQ(plan.outer, 0U);
+  // An input that lies as diff_src does is not copied.
+  EXPECT_EQ(staged(elu_plan({16, 16, 16}, {1, 16, 256}, {}, {})), "100");
+  // Runs that don't go on where they end.
+  EXPECT_EQ(staged(elu_plan({16, 32, 48}, {}, {32, 1, 512}, {1, 1000, 20})), "111");
 }
 
 TEST(Plan, LeavesLongColumnsWhereTheyLie) {
@@ -155,11 +170,12 @@ TEST(Plan, TilesAreBounded) {
     return elements;
   };
   for (const Plan& plan : {elu_plan({1000, 2000}, {1, 1000}, {}, {}), elu_plan({1 << 20}, {5}, {5}, {5}),
-                           elu_plan({100, 100, 100}, {1, 100, 10000}, {100, 1, 10000}, {}),
+                           elu_plan({100, 100, 200}, {1, 100, 10000}, {100, 1, 10000}, {}),
                            elu_plan({100'000, 3}, {4, 1}, {4, 1}, {4, 1})}) {
     EXPECT_LE(tile(plan), usual_tile);
     EXPECT_GE(tile(plan), usual_tile / 2);
   }
+  EXPECT_LE(tile(elu_plan({100, 100, 100}, {1, 100, 10000}, {100, 1, 10000}, {})), 100 * whole_runs);
   for (const Plan& plan :
        {log_softmax_plan({4000, 10}, 1, {1, 4000}), log_softmax_plan({4000, 100}, 1, {1, 4000}),
         log_softmax_plan({100, 4096, 3}, 1), log_softmax_plan({40, 5000}, 1, {1, 40}),
