@@ -27,7 +27,7 @@ enum class Loop : std::uint8_t {
 };
 
 /// Which part of LogSoftmaxBackward a kernel does. Long rows are cut: segments are summed by one call
-/// each, then updated by one call each.
+/// each, then updated by one call each. Where sums and updates want different layouts, they are apart, too.
 enum class Stage : std::uint8_t { whole, sum, update };
 
 /// Exactly what the bytes of a kernel depend on: equal specs give equal bytes.
@@ -110,11 +110,11 @@ struct KernelArgs {
   };
   Strides outer_stride;
   Strides axis_stride;
-  /// Stage::sum writes the segment's totals here: one double, or for columns `inner` of them, with
-  /// room for `padded_columns(inner)`.
+  /// Stage::sum writes the segments' totals here: one double for each row, or for columns `inner` of them,
+  /// with room for `padded_columns(inner)`. Not for packed rows.
   double* totals = nullptr;
-  /// Stage::update reads the sums here: one float, or for columns `inner` of them, with room for
-  /// `padded_columns(inner)`. What the room beyond `inner` holds does not matter.
+  /// Stage::update reads the sums here: one float for each row, or for columns `inner` of them. For columns
+  /// and packed rows there is room for `padded_columns` of as many; what it holds beyond does not matter.
   const float* sums = nullptr;
   /// columns, Stage::whole: scratch of `columns_scratch_bytes(inner)`, 64-byte aligned.
   void* scratch = nullptr;

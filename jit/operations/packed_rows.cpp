@@ -2,12 +2,14 @@
 //   leaves:  each row in a slot of lanes, a power of two wide, the rest of the slot zero
 //   sums:    slots of several vectors are folded together until every lane holds the sum of a row
 //   update:  the rows as adjacent vectors, each lane with the sum of the row that it is in
+// Stage::update has only the last of these, with the sums from memory.
 // The rows left at the end are done the same way on a copy, filled up with zeros.
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -38,6 +40,7 @@ class PackedRows {
 
   void block();
   void sum();
+  void load_sums();
   [[nodiscard]] Node folded(int first_row, int rows, int distance);
   [[nodiscard]] Node leaf(int first_row);
   [[nodiscard]] Vec long_row(int row);
@@ -53,6 +56,7 @@ class PackedRows {
   int slot_;  ///< Lanes per row, a power of two; at most those of a vector.
   Tensors tensors_;
   General blocks_;
+  General row_sums_;  ///< Stage::update: those of the block.
   General rest_bytes_;
   General rest_diff_src_;  ///< Where the rest's results go, once they are being worked on; else null.
   General block_end_;      ///< The rest's bytes, once they are being worked on; else more than any block has.
@@ -91,6 +95,7 @@ PackedRows::PackedRows(const KernelSpec& spec, VectorUnit& v)
       slot_(slot_of(length_, v)),
       tensors_(a_, spec),
       blocks_(a_.argument(offsetof(KernelArgs, outer), "blocks of rows")),
+      row_sums_(spec.stage == Stage::update ? a_.argument(offsetof(KernelArgs, sums), "sums") : General{}),
       rest_bytes_(a_.general("bytes of the rest")),
       rest_diff_src_(a_.general("diff_src of the rest")),
       block_end_(a_.general("end of the block")),
@@ -137,11 +142,23 @@ void PackedRows::emit() {
 
 /// As many rows as there are lanes.
 void PackedRows::block() {
-  a_.mark("sum diff_dst of " + std::to_string(v_.lanes()) + " rows");
-  tensors_.prefetch(tensors_.diff_dst(), block_bytes());
-  sum();
+  if (row_sums_.held()) {
+    load_sums();
+  } else {
+    a_.mark("sum diff_dst of " + std::to_string(v_.lanes()) + " rows");
+    tensors_.prefetch(tensors_.diff_dst(), block_bytes());
+    sum();
+  }
   a_.mark("update the rows");
   update();
+}
+
+/// The sums of a block's rows, each in the lane of its number.
+void PackedRows::load_sums() {
+  v_.load_raw(sums_, a_.ptr[r64(row_sums_)]);
+  a_.add(r64(row_sums_), 4 * v_.lanes());
+  lane_of_row_.resize(static_cast<std::size_t>(v_.lanes()));
+  std::iota(lane_of_row_.begin(), lane_of_row_.end(), 0U);
 }
 
 void PackedRows::sum() {

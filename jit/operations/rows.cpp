@@ -38,6 +38,7 @@ class Rows {
   [[nodiscard]] Xbyak::RegExp row_end() const { return r64(chunks_bytes_) + rest() * elements_->size(); }
   [[nodiscard]] Xbyak::RegExp next_row() const { return r64(next_diff_dst_) + r64(offset_); }
 
+  void to_next_row();
   void sum_row();
   void update_row(bool sum_next);
   void update_chunk(bool is_main_loop);
@@ -62,6 +63,7 @@ class Rows {
   General offset_;
   General chunk_end_;
   General next_diff_dst_;
+  General sums_;  ///< Held to the end: what the update puts off comes after the loop.
   General update_offset_;
   General unaligned_count_;  ///< Elements before or after the aligned vectors.
   Tail unaligned_;
@@ -128,8 +130,7 @@ void Rows::emit_whole() {
   v_.broadcast_narrowed(row_sum_, sum_.total());
   a_.dec(r64(rows_));
   repeat(a_, rows_, [&] {
-    a_.add(r64(next_diff_dst_),
-           a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, outer_stride.diff_dst))]);
+    to_next_row();
     a_.mark("update a row, sum diff_dst of the next");
     update_row(true);
     v_.broadcast_narrowed(row_sum_, sum_.total());
@@ -142,18 +143,32 @@ void Rows::emit_whole() {
 
 void Rows::emit_sum() {
   a_.mov(r64(next_diff_dst_), tensors_.diff_dst());
-  a_.mark("sum diff_dst of a segment");
-  sum_row();
-  const Vec& total = sum_.total();
   const General totals = a_.argument(offsetof(KernelArgs, totals), "totals");
-  v_.store_scalar_f64(a_.qword[r64(totals)], total);
+  repeat(a_, rows_, [&] {
+    a_.mark("sum diff_dst of a row, or a segment of one");
+    sum_row();
+    const Vec& total = sum_.total();
+    v_.store_scalar_f64(a_.qword[r64(totals)], total);
+    a_.add(r64(totals), static_cast<int>(sizeof(double)));
+    to_next_row();
+  });
 }
 
 void Rows::emit_update() {
-  a_.mov(r64(offset_), a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, sums))]);
-  v_.broadcast(row_sum_, a_.dword[r64(offset_)]);
-  a_.mark("update a segment");
-  update_row(false);
+  sums_ = a_.argument(offsetof(KernelArgs, sums), "sums");
+  repeat(a_, rows_, [&] {
+    a_.mark("update a row, or a segment of one");
+    v_.broadcast(row_sum_, a_.dword[r64(sums_)]);
+    update_row(false);
+    a_.add(r64(sums_), static_cast<int>(sizeof(float)));
+    tensors_.advance(offsetof(KernelArgs, outer_stride));
+  });
+}
+
+/// Of those that are summed.
+void Rows::to_next_row() {
+  a_.add(r64(next_diff_dst_),
+         a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, outer_stride.diff_dst))]);
 }
 
 /// Until `offset_`, which `body` advances, is `end`.

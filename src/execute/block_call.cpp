@@ -1,5 +1,7 @@
 #include "src/execute/block_call.hpp"
 
+#include <algorithm>
+
 #include "src/execute/scratch.hpp"
 #include "src/execute/strided_copy.hpp"
 #include "src/plan/tile_layout.hpp"
@@ -138,6 +140,43 @@ void call_whole(const Launch& launch, const Block& block) {
   const std::int64_t steps = launch.plan.axis.size;
   KernelArgs args = direct_args(launch.plan, block, steps);
   call(launch, *launch.kernels[static_cast<std::size_t>(KernelRole::main)], block, {0, steps}, args);
+}
+
+void call_split(const Launch& launch, const Block& block) {
+  const Plan& plan = launch.plan;
+  const TileLayout tiles(plan, block.steps, plan.axis.size);
+  const std::int64_t positions = tiles.positions();
+  const std::int64_t padded = jit::padded_columns(positions);
+  Pointers at = launch.at;
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    at[tensor] += block.offset[tensor];
+  }
+  std::byte* scratch =
+      thread_scratch(jit::columns_scratch_bytes(positions) + static_cast<std::size_t>(tiles.bytes()));
+  auto* totals = reinterpret_cast<double*>(scratch);
+  auto* sums = reinterpret_cast<float*>(totals + padded);
+  auto* tile = reinterpret_cast<std::byte*>(sums + padded);
+  stage(launch, tiles, diff_dst, tile, at[diff_dst], TileSide::to);
+
+  const bool is_columns = plan.tile_loop() == Loop::columns;
+  KernelArgs args;
+  args.diff_dst = tile;
+  args.outer = is_columns ? 1 : positions;
+  args.axis = plan.axis.size;
+  args.inner = is_columns ? positions : 0;
+  args.outer_stride.diff_dst = tiles.row_pitch();
+  args.axis_stride.diff_dst = tiles.axis_stride();
+  args.totals = totals;
+  (*launch.kernels[static_cast<std::size_t>(KernelRole::sum)])(args);
+  std::transform(totals, totals + positions, sums, [](double total) { return static_cast<float>(total); });
+  std::fill_n(sums + positions, padded - positions, 0.0F);
+
+  args = direct_args(plan, block, plan.axis.size);
+  args.activation = at[activation];
+  args.diff_dst = at[diff_dst];
+  args.diff_src = at[diff_src];
+  args.sums = sums;
+  (*launch.kernels[static_cast<std::size_t>(KernelRole::main)])(args);
 }
 
 void call_sum(const Launch& launch, const Block& block, const AxisPart& part, double* totals) {

@@ -37,6 +37,10 @@ struct AxisPart {
 /// Has a kernel do one block: packs the staged inputs, calls, unpacks the staged result.
 void call_whole(const Launch& launch, const Block& block);
 
+/// Has one kernel sum a tile of diff_dst and another update the tensors, for one block of a plan that splits
+/// them.
+void call_split(const Launch& launch, const Block& block);
+
 /// The same for a segment, or a part of one. The block has one row, or one slab's columns: `totals` and
 /// `sums` have room for them as `KernelArgs` asks.
 void call_sum(const Launch& launch, const Block& block, const AxisPart& part, double* totals);

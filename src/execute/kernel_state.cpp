@@ -28,7 +28,7 @@ jit::KernelArgs one_call_of(const Plan& plan) {
 template <typename Get>
 void load_kernels(const Plan& plan, Kernels& kernels, Get get) {
   kernels[static_cast<std::size_t>(KernelRole::main)] = get(plan.spec);
-  if (!plan.is_segmented()) {
+  if (plan.spec.stage == jit::Stage::whole) {
     return;
   }
   for (const KernelRole role : {KernelRole::main_rest, KernelRole::sum, KernelRole::sum_rest}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/plan/layout.hpp"
+#include "src/plan/split.hpp"
 #include "src/plan/tiles.hpp"
 
 namespace gradjit::detail {
@@ -237,6 +238,9 @@ bool streams(const Plan& plan, const CacheSizes& caches) {
 }  // namespace
 
 void arrange(Plan& plan, const CacheSizes& caches) {
+  if (split_sums(plan)) {
+    return;
+  }
   if (!plan.loops().empty() && plan.spec.loop != Loop::rows) {
     move_dense_loop_last(plan);
   }

@@ -106,10 +106,10 @@ Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches) {
 
 jit::KernelSpec spec_of(const Plan& plan, KernelRole role) {
   jit::KernelSpec spec = plan.spec;
-  if (!plan.is_segmented()) {
-    return spec;
-  }
   const bool is_sum = role == KernelRole::sum || role == KernelRole::sum_rest;
+  if (!plan.is_segmented()) {
+    return plan.is_split && is_sum ? plan.sum_spec : spec;
+  }
   const bool is_rest = role == KernelRole::main_rest || role == KernelRole::sum_rest;
   if (is_sum) {
     // What a sum doesn't depend on.

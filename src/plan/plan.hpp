@@ -32,7 +32,10 @@ struct ByteRange {
 struct Plan {
   static constexpr std::size_t none = max_rank;
 
-  jit::KernelSpec spec;       ///< Of the kernel that writes the result.
+  jit::KernelSpec spec;  ///< Of the kernel that writes the result.
+  /// A kernel of another loop sums the tiles of diff_dst before; all else is done where the tensors lie.
+  bool is_split = false;
+  jit::KernelSpec sum_spec;   ///< Of that kernel.
   std::int64_t elements = 0;  ///< Of each tensor. With 0, there is nothing to do, and the rest is unset.
   std::int64_t element_size = 4;
   std::int64_t bytes = 0;  ///< That a run reads and writes.
@@ -59,7 +62,9 @@ struct Plan {
   [[nodiscard]] DimList& loops() { return layout.loops; }
 
   /// The axis is longer than a kernel takes at once: segments are summed, then updated.
-  [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole; }
+  [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole && !is_split; }
+  /// The shape of the loops of the kernel that works on tiles.
+  [[nodiscard]] jit::Loop tile_loop() const { return is_split ? sum_spec.loop : spec.loop; }
 };
 
 /// Makes the plan of a request.

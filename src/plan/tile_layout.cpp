@@ -13,7 +13,7 @@ constexpr std::int64_t line_bytes = 64;
 TileLayout::TileLayout(const Plan& plan, const std::array<std::int64_t, max_rank>& steps,
                        std::int64_t axis_steps)
     : plan_(plan), steps_(steps), axis_steps_(axis_steps) {
-  const bool axis_is_outermost = plan.spec.loop == jit::Loop::columns;
+  const bool axis_is_outermost = plan.tile_loop() == jit::Loop::columns;
   std::int64_t stride = axis_is_outermost ? plan.element_size : row_pitch();
   for (std::size_t i = plan.loops().size(); i-- > 0;) {
     loop_stride_[i] = stride;
@@ -28,7 +28,7 @@ TileLayout::TileLayout(const Plan& plan, const std::array<std::int64_t, max_rank
 /// have the lines that a transposing copy writes side by side push one another out of the cache.
 std::int64_t TileLayout::row_pitch() const {
   const std::int64_t bytes = axis_steps_ * plan_.element_size;
-  return plan_.spec.loop == jit::Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
+  return plan_.tile_loop() == jit::Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
 }
 
 std::span<const CopyLoop> TileLayout::copy_loops(Loops& room, std::size_t tensor, TileSide tile) const {

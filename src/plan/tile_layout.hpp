@@ -23,6 +23,8 @@ class TileLayout {
   [[nodiscard]] std::int64_t outer_stride() const {
     return plan_.outer != Plan::none ? loop_stride_[plan_.outer] : row_pitch();
   }
+  /// From one row to the next, where positions are rows.
+  [[nodiscard]] std::int64_t row_pitch() const;
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
   /// The loops that copy a tensor's part of the block to its tile, or from there.
@@ -30,8 +32,6 @@ class TileLayout {
   [[nodiscard]] std::span<const CopyLoop> copy_loops(Loops& room, std::size_t tensor, TileSide tile) const;
 
  private:
-  [[nodiscard]] std::int64_t row_pitch() const;
-
   const Plan& plan_;
   const std::array<std::int64_t, max_rank>& steps_;
   std::int64_t axis_steps_;

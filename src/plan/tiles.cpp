@@ -161,6 +161,12 @@ std::int64_t least_dense_steps(const Plan& plan) { return plan.axis.size == 1 ? 
 
 bool are_all_staged(const Plan& plan) { return plan.staged[0] && plan.staged[1] && plan.staged[2]; }
 
+void make_strips(Plan& plan, std::size_t loop, std::int64_t target) {
+  Tile tile(plan, target);
+  plan.block[loop] = std::min(target, plan.loops()[loop].size);
+  tile.even_out();
+}
+
 void make_tiles(Plan& plan, std::int64_t target) {
   // The loop of a transposed tensor becomes the kernel's outer loop.
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {

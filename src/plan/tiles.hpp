@@ -12,6 +12,9 @@ void stage_all(Plan& plan);
 /// not take such blocks from the tensors that need no staging, these are staged as well.
 void make_tiles(Plan& plan, std::int64_t target);
 
+/// Sets blocks of about `target` steps of one loop.
+void make_strips(Plan& plan, std::size_t loop, std::int64_t target);
+
 /// With fewer steps of the dense loop in a call, staging more of them together pays.
 [[nodiscard]] std::int64_t least_dense_steps(const Plan& plan);
 

@@ -31,9 +31,12 @@ void add_elu(std::vector<KernelSpec>& specs, KernelSpec spec) {
 void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
   spec.operation = Operation::log_softmax_backward;
   spec.loop = Loop::packed_rows;
-  for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
-    spec.axis_rest = length;
-    specs.push_back(spec);
+  for (const Stage stage : {Stage::whole, Stage::update}) {
+    spec.stage = stage;
+    for (std::uint32_t length = 1; length <= packed_rows_limit; ++length) {
+      spec.axis_rest = length;
+      specs.push_back(spec);
+    }
   }
   for (const Stage stage : {Stage::whole, Stage::sum, Stage::update}) {
     spec.stage = stage;

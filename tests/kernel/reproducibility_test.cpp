@@ -43,6 +43,40 @@ TEST(Reproducibility, ThreadsDoNotMatter) {
   }
 }
 
+/// Strides by which dims lie in memory in the given order, outermost first.
+Dims strides_in_order(const Dims& dims, const std::array<std::size_t, 3>& order) {
+  Dims strides(dims.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = stride;
+    stride *= dims[order[i]];
+  }
+  return strides;
+}
+
+/// The tensors' dims in any order in memory, the same for all or one for each.
+TEST(Reproducibility, MemoryOrdersDoNotMatter) {
+  constexpr std::array<std::array<std::size_t, 3>, 6> orders{
+      {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}, {0, 2, 1}, {1, 0, 2}, {2, 1, 0}}};
+  const Factories factories = all_factories();
+  ClaimedThreads threads(3);
+  for (const Dims& dims : {Dims{16, 40, 52}, Dims{35, 12, 70}}) {
+    for (std::size_t i = 0; i < 4 * 3 * 6; ++i) {
+      const std::size_t first = i % 6;
+      const std::size_t apart = i / 6 % 3;  // 0: all alike
+      const auto kind = static_cast<std::int64_t>(i / 18);
+      StridedCase c = dense_case(kind == 3, all_types[i % 3], dims, kind % 3);
+      c.strides = {strides_in_order(dims, orders[first]), strides_in_order(dims, orders[(first + apart) % 6]),
+                   strides_in_order(dims, orders[(first + 2 * apart) % 6])};
+      ASSERT_EQ(difference(c, factories, threads), "") << text_of(c);
+      if (apart == 0) {
+        c.sharing = Sharing::in_place;
+        ASSERT_EQ(difference(c, factories, serial_executor()), "") << text_of(c);
+      }
+    }
+  }
+}
+
 /// Copies of the same elements at any distance from an aligned address.
 TEST(Reproducibility, AlignmentDoesNotMatter) {
   const Factories factories = all_factories();

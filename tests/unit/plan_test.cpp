@@ -34,11 +34,29 @@ std::string staged(const Plan& plan) {
   return text;
 }
 
+void expect_spec(const jit::KernelSpec& spec, Loop loop, std::uint32_t rest, Stage stage) {
+  EXPECT_EQ(spec.loop, loop);
+  EXPECT_EQ(spec.axis_rest, rest);
+  EXPECT_EQ(spec.stage, stage);
+}
+
 /// Loop and what is known of the axis, as the logical shape demands.
 void expect_spec(const Plan& plan, Loop loop, std::uint32_t rest, Stage stage = Stage::whole) {
+  expect_spec(plan.spec, loop, rest, stage);
+}
+
+/// The sums as the logical shape demands, the update as the memory has it.
+void expect_split(const Plan& plan, Loop sum_loop, std::uint32_t rest, Loop loop) {
+  EXPECT_TRUE(plan.is_split);
+  EXPECT_FALSE(plan.is_segmented());
+  EXPECT_EQ(staged(plan), "010");
+  expect_spec(plan.sum_spec, sum_loop, rest, Stage::sum);
   EXPECT_EQ(plan.spec.loop, loop);
-  EXPECT_EQ(plan.spec.axis_rest, rest);
-  EXPECT_EQ(plan.spec.stage, stage);
+  EXPECT_EQ(plan.spec.stage, Stage::update);
+  const std::vector<jit::KernelSpec> specs = kernel_specs_of(plan);
+  ASSERT_EQ(specs.size(), 2U);
+  EXPECT_EQ(specs[0], plan.spec);
+  EXPECT_EQ(specs[1], plan.sum_spec);
 }
 
 TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
@@ -55,9 +73,21 @@ TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
   expect_spec(log_softmax_plan({3, 0}, 1), Loop::packed_rows, 1);
   // Strides change nothing.
   expect_spec(log_softmax_plan({5, 10}, 1, {1, 5}), Loop::packed_rows, 10);
-  expect_spec(log_softmax_plan({5, 300}, 1, {1, 5}), Loop::rows, 300 % jit::rows_chunk);
-  expect_spec(log_softmax_plan({10, 5}, 0, {1, 10}), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({5, 300}, 1, {2, 10}), Loop::rows, 300 % jit::rows_chunk);
+  expect_spec(log_softmax_plan({10, 5}, 0, {2, 20}), Loop::columns, 10 % jit::columns_group);
   expect_spec(log_softmax_plan({10, 5}, 0, {-5, -1}), Loop::columns, 10 % jit::columns_group);
+}
+
+TEST(Plan, SplitsSumsFromUpdatesOfTensorsThatLieAsAnotherKernelWantsThem) {
+  // Channels-last images, few classes and many; a transposed matrix.
+  expect_split(log_softmax_plan({4, 21, 28, 28}, 1, {16464, 1, 588, 21}), Loop::columns, 5,
+               Loop::packed_rows);
+  expect_split(log_softmax_plan({4, 44, 28, 28}, 1, {34496, 1, 1232, 44}), Loop::columns, 4, Loop::rows);
+  expect_split(log_softmax_plan({60, 300}, 1, {1, 60}), Loop::rows, 300 % jit::rows_chunk, Loop::columns);
+  // Short rows with gaps, tiles of few elements, tiles of few positions.
+  EXPECT_FALSE(log_softmax_plan({21, 50}, 0, {1, 22}).is_split);
+  EXPECT_FALSE(log_softmax_plan({9, 40, 4}, 1, {200, 1, 48}).is_split);
+  EXPECT_FALSE(log_softmax_plan({60, 5000}, 1, {1, 60}).is_split);
 }
 
 TEST(Plan, CutsLongAxesIntoSegments) {
@@ -133,7 +163,7 @@ TEST(Plan, StagesWhatDoesNotFit) {
   EXPECT_EQ(staged(elu_plan({1000, 3}, {4, 1}, {4, 1}, {4, 1})), "111");
   EXPECT_EQ(staged(elu_plan({10, 20, 300}, {1, 10, 200}, {20, 1, 200}, {})), "111");
   EXPECT_EQ(staged(log_softmax_plan({8, 10}, 1, {12, 1})), "111");
-  EXPECT_EQ(staged(log_softmax_plan({8, 100}, 1, {1, 8})), "111");
+  EXPECT_EQ(staged(log_softmax_plan({8, 100}, 1, {2, 16})), "111");
   EXPECT_EQ(staged(log_softmax_plan({4, 21, 3}, 1)), "111");
 }
 
