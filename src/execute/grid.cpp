@@ -11,7 +11,9 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value - 1
 
 Grid::Grid(const Plan& plan, int concurrency) : plan_(plan) {
   std::copy_n(plan.block.begin(), plan.loops().size(), block_.begin());
-  if (concurrency > 1 && plan.spec.loop == jit::Loop::columns && plan.dense != Plan::none) {
+  // Not inside a run of several loops, which would no longer go on where they end.
+  if (concurrency > 1 && plan.spec.loop == jit::Loop::columns && plan.dense != Plan::none &&
+      plan.run == plan.dense) {
     cut_columns(concurrency);
   }
   bool is_last = true;  // Of the loops that have several blocks.

@@ -121,7 +121,10 @@ bool goes_on(const DimList& loops, std::size_t i) {
 /// Whether tiles can have the shape of a part of diff_src: its innermost loop whole, then the one around it.
 bool can_follow_diff_src(const Plan& plan, const DimList& loops) {
   const std::size_t last = loops.size() - 1;
-  return plan.spec.loop == jit::Loop::elements && plan.spec.step == 1 && last > 1 &&
+  const bool is_columns = plan.spec.loop == jit::Loop::columns;
+  const bool takes_runs = is_columns ? last > 0 : plan.spec.loop == jit::Loop::elements && last > 1;
+  return takes_runs && plan.spec.step == 1 &&
+         loops[last].size * plan.axis.size <= greatest_tile / cut_tiles &&
          loops[last].stride[diff_src] == plan.element_size && loops[last].size >= short_run &&
          loops[last].size <= longest_whole_run && goes_on(loops, last - 1);
 }
@@ -136,7 +139,8 @@ void follow_diff_src(Plan& plan, const DimList& loops, std::int64_t target) {
       return loop.stride[tensor] != loop.stride[diff_src];
     });
   }
-  Tile tile(plan, std::max(target, loops[plan.dense].size * whole_runs));
+  const std::int64_t runs = plan.spec.loop == jit::Loop::columns ? cut_tiles : whole_runs;
+  Tile tile(plan, std::max(target, loops[plan.dense].size * runs));
   tile.take_whole(plan.dense);
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     tile.want(fastest_loop(plan, tensor));

@@ -176,6 +176,17 @@ TEST(Plan, TilesOfThreeOrdersFollowDiffSrc) {
   EXPECT_EQ(plan.block[plan.dense], 16);
   EXPECT_EQ(plan.run, 1U);
   EXPECT_EQ(plan.outer, 0U);
+  // Columns, along an axis that is outermost in diff_src.
+  const TensorDesc dst(f32, {16, 32, 48});
+  const Plan softmax =
+      make_plan(validated(LogSoftmaxBackward{.axis = 1},
+                          LogSoftmaxBackwardTensors{.diff_dst = TensorDesc(f32, {16, 32, 48}, {32, 1, 512}),
+                                                    .dst = dst,
+                                                    .diff_src = TensorDesc(f32, {16, 32, 48}, {1, 768, 16})}),
+                Isa::avx512);
+  EXPECT_EQ(staged(softmax), "110");
+  EXPECT_EQ(softmax.run, 0U);
+  EXPECT_EQ(softmax.block[1], 16);
   // An input that lies as diff_src does is not copied.
   EXPECT_EQ(staged(elu_plan({16, 16, 16}, {1, 16, 256}, {}, {})), "100");
   // Runs that don't go on where they end.
