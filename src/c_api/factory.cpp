@@ -18,7 +18,10 @@ gradjit::KernelFactory& required_factory(const gradjit_factory* factory) {
 }  // namespace
 
 gradjit_status gradjit_factory_options_create(gradjit_factory_options** options) {
-  return guarded([&] { required_output(options, "options") = new gradjit_factory_options; });
+  return guarded([&] {
+    gradjit_factory_options*& result = required_output(options, "options");
+    result = new gradjit_factory_options;
+  });
 }
 
 void gradjit_factory_options_destroy(gradjit_factory_options* options) { delete options; }

@@ -164,7 +164,8 @@ gradjit_status gradjit_log_softmax_backward_run(const gradjit_kernel* kernel,
 gradjit_status gradjit_kernel_copy(const gradjit_kernel* kernel, gradjit_kernel** copy) {
   return guarded([&] {
     const gradjit_kernel& source = required_kernel(kernel);
-    required_output(copy, "copy") = new gradjit_kernel(source);
+    gradjit_kernel*& result = required_output(copy, "copy");
+    result = new gradjit_kernel(source);
   });
 }
 
