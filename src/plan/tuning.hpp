@@ -13,9 +13,9 @@ struct CacheSizes {
 
 /// Tensors that take more than so many times the second-level cache, or more than the last level, are
 /// streamed: see `jit::KernelSpec::streaming`. The last level alone is no measure: others use it too, and a
-/// virtual machine may report that of the whole socket. (Measured with f32 on 2 MiB of second level: streaming
-/// brings 20 to 30 % from 3 times that on. But who reads diff_src right after the kernel then waits for it:
-/// both together lose 12 % at 3 times, 7 % at 6, nothing at 12 and more.)
+/// virtual machine may report that of the whole socket. (Measured with f32 on 2 MiB of second level:
+/// streaming brings 20 to 30 % from 3 times that on. But who reads diff_src right after the kernel then waits
+/// for it: both together lose 12 % at 3 times, 7 % at 6, nothing at 12 and more.)
 inline constexpr std::int64_t streamed_l2_caches = 5;
 
 /// Runs and rows of fewer bytes are not streamed: the partial vectors at their ends would take too long.
