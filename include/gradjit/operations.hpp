@@ -26,7 +26,7 @@ class Required {
 ///
 /// Error, in ulp of the type at the real-valued result: f32 from src 2.0, f32 from dst 1.5, f16 0.51,
 /// bf16 0.505 (bf16 results below 2^-126 become zeros of their sign). A NaN in src, dst or diff_dst
-/// gives a NaN where the result depends on it.
+/// gives a NaN where the result depends on it. `gradjit verify` checks these bounds.
 struct EluBackward {
   Required<float> alpha;  ///< Any f32 >= 0, +inf included.
   bool use_dst = true;    ///< Takes ELU's result (dst) in place of its argument (src).
@@ -40,7 +40,7 @@ struct EluBackward {
 ///
 /// Error in f32, for dst <= 88 and sum|g| < 2^127:
 /// 2^-23 * (|g| + 4 * exp(dst) * sum|g|) + 2^-149 * (1 + |sum g|), for axes of up to 2^32 elements.
-/// bf16 and f16 add one rounding to the type.
+/// bf16 and f16 add one rounding to the type. `gradjit verify` checks these bounds.
 struct LogSoftmaxBackward {
   std::int64_t axis = -1;  ///< In [-rank, rank - 1]; rank 0 takes 0 and -1.
   bool in_place = false;   ///< The result overwrites diff_dst.
