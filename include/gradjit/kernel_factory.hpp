@@ -21,10 +21,11 @@ struct FactoryOptions {
   ExecutorRef executor = {};
 };
 
-/// Counters of a factory since it was made.
+/// Counters of a factory since it was made. A request looks up a kernel, or several where strides or a long
+/// axis need more than one.
 struct FactoryStats {
-  std::uint64_t hits = 0;        ///< Requests that the cache held.
-  std::uint64_t misses = 0;      ///< Requests that it did not.
+  std::uint64_t hits = 0;        ///< Kernels looked up that the cache held.
+  std::uint64_t misses = 0;      ///< Kernels looked up that it did not hold.
   std::uint64_t emissions = 0;   ///< Kernels generated; one per key however many threads ask.
   std::uint64_t evictions = 0;   ///< Kernels that the cache let go of.
   std::uint64_t kernels = 0;     ///< Kernels that it holds now.

@@ -26,7 +26,8 @@ class Required {
 ///
 /// Error, in ulp of the type at the real-valued result: f32 from src 2.0, f32 from dst 1.5, f16 0.51,
 /// bf16 0.505 (bf16 results below 2^-126 become zeros of their sign). A NaN in src, dst or diff_dst
-/// gives a NaN where the result depends on it. `gradjit verify` checks these bounds.
+/// gives a NaN where the result depends on it; which NaN differs between instruction sets. `gradjit verify`
+/// checks these bounds.
 struct EluBackward {
   Required<float> alpha;  ///< Any f32 >= 0, +inf included.
   bool use_dst = true;    ///< Takes ELU's result (dst) in place of its argument (src).

@@ -29,16 +29,22 @@ TEST_F(ArgumentsTest, HelpAndVersionAreNoErrors) {
 TEST_F(ArgumentsTest, WrongUsageIsOneLine) {
   expect_refusal(
       {}, "gradjit: a command is missing; expected one of info, check, run, dump, graph, verify, bench\n");
-  expect_refusal({"frobnicate"}, "frobnicate");
+  expect_refusal({"frobnicate"}, "'frobnicate' is no command; expected one of info, check");
   expect_refusal({"--frobnicate"}, "");
   expect_refusal({"info", "surplus"}, "surplus");
   expect_refusal({"run"}, "elu_backward, log_softmax_backward");
-  expect_refusal({"run", "softmax"}, "softmax");
+  expect_refusal({"run", "softmax"}, "'softmax' is no command; expected one of elu_backward");
   expect_refusal({"check"}, "required");
   expect_refusal({"dump"}, "elu_backward, log_softmax_backward");
   expect_refusal({"run", "elu_backward"}, "required");
   expect_refusal({"run", "elu_backward", "--alpha"}, "--alpha");
   expect_refusal({"info", "a\nb"}, "a\\nb");
+}
+
+TEST_F(ArgumentsTest, DeeplyNestedJsonIsRefused) {
+  const std::string file = write("deep.json", std::string(100000, '[') + std::string(100000, ']'));
+  expect_refusal({"graph", file}, "nested more than 100 levels deep");
+  expect_refusal({"check", file}, "nested more than 100 levels deep");
 }
 
 TEST_F(ArgumentsTest, WrongValuesAreNamed) {

@@ -165,6 +165,7 @@ TEST_F(BenchTest, WrongArguments) {
   expect_refusal(quick(filter, {"--json", path(".")}), "cannot write");
   expect_refusal(quick(filter, {"--plot", path("missing/speed.svg")}), "cannot write");
   expect_refusal(quick(filter, {"--plot", path("speed.png")}), "does not end in .svg");
+  expect_refusal(quick("4096", {"--json", path("a.svg"), "--plot", path("./a.svg")}), "expected another");
   expect_refusal(quick("^create_elu_backward_f32_dst", {"--plot", path("speed.svg")}), "none of the cases");
   EXPECT_EQ(file_count(), 0U);
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -39,7 +40,7 @@ struct Options {
   std::string isa;
 };
 
-/// A full run takes about ten minutes, a quick one about one.
+/// A full run takes about six minutes, a quick one about one.
 constexpr Pace full_pace = {.repetition_seconds = 0.02, .repetitions = 15, .case_seconds = 15};
 constexpr Pace quick_pace = {.repetition_seconds = 0.002, .repetitions = 5, .case_seconds = 1};
 
@@ -92,6 +93,11 @@ void check_plot(const std::string& path, const Request& request) {
   tool::expect_writable(path);
 }
 
+/// Whether two paths lead to one file, which need not be there yet.
+bool are_same(const std::filesystem::path& a, const std::filesystem::path& b) {
+  return std::filesystem::weakly_canonical(absolute(a)) == std::filesystem::weakly_canonical(absolute(b));
+}
+
 Request parse(const Options& options) {
   Request request{.isa = choose_isa(options.isa),
                   .isa_by_name = !options.isa.empty(),
@@ -100,6 +106,9 @@ Request parse(const Options& options) {
   select_cases(options.filter, request);
   if (!options.json.empty()) tool::expect_writable(options.json);
   if (!options.plot.empty()) check_plot(options.plot, request);
+  if (!options.json.empty() && !options.plot.empty() && are_same(options.json, options.plot)) {
+    throw BadInput(fmt::format("--plot: '{}' is the file of --json too, expected another", options.plot));
+  }
   return request;
 }
 
@@ -222,7 +231,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
   add_option("--peers", options->peers,
              "Of onednn, torch: a list with commas, or none; those that are built when left out");
-  command.add_flag("--quick", options->quick, "Few short repetitions: a minute rather than ten");
+  command.add_flag("--quick", options->quick, "Few short repetitions: a minute rather than six");
   add_option("--json", options->json, "Write one JSON document to this file");
   add_option("--plot", options->plot, "Draw speed against size into this file, whose name ends in .svg");
   add_option("--isa", options->isa, "Run everything on this instruction set, and keep the peers to it");

@@ -25,9 +25,16 @@ std::string_view plain(std::string_view message) {
 }  // namespace
 
 Json read_json(const std::filesystem::path& path) {
+  constexpr int deepest = 100;  // What is read here has 5 levels. (Messages print values by recursion.)
   const std::string text = read_text(path);
+  const auto check_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    if (depth > deepest) {
+      throw BadInput(fmt::format("{}: nested more than {} levels deep", path.string(), deepest));
+    }
+    return true;
+  };
   try {
-    return Json::parse(text);
+    return Json::parse(text, check_depth);
   } catch (const Json::exception& error) {
     throw BadInput(fmt::format("{}: not JSON: {}", path.string(), plain(error.what())));
   }

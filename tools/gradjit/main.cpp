@@ -4,6 +4,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,33 @@ int complain(const std::string& message) {
   return status_bad_input;
 }
 
+/// The last command that was named, or the tool itself.
+const CLI::App& last_command(const CLI::App& app) {
+  const CLI::App* last = &app;
+  while (!last->get_subcommands().empty()) last = last->get_subcommands().front();
+  return *last;
+}
+
+/// Names the commands to choose from: of the tool, or of the command that lacks one or was given `wrong`.
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& wrong = "") {
+  const CLI::App& last = last_command(app);
+  std::string names;
+  for (const CLI::App* command : last.get_subcommands(nullptr)) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  const std::string where = &last == &app ? "" : last.get_name() + ": ";
+  const std::string what = wrong.empty() ? "a command is missing" : fmt::format("'{}' is no command", wrong);
+  throw BadInput(fmt::format("{}{}; expected one of {}", where, what, names));
+}
+
+/// What stands where a command should; empty if nothing does.
+std::string wrong_command(const CLI::App& app) {
+  const CLI::App& last = last_command(app);
+  const std::vector<std::string> rest = last.remaining();
+  const bool is_wanted = !last.get_subcommands(nullptr).empty() && !rest.empty() && !rest[0].starts_with('-');
+  return is_wanted ? rest[0] : "";
+}
+
 /// --help and --version reach us as exceptions too.
 int parse_result(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) return complain(fmt::format("{} (see gradjit --help)", error.what()));
@@ -32,18 +60,6 @@ int parse_result(const CLI::App& app, const CLI::ParseError& error) {
   print(text.str());
   flush_output();
   return status_good;
-}
-
-/// Names the commands to choose from: of the tool, or of the command that lacks one.
-[[noreturn]] void refuse_without_command(const CLI::App& app) {
-  const CLI::App* last = &app;
-  while (!last->get_subcommands().empty()) last = last->get_subcommands().front();
-  std::string names;
-  for (const CLI::App* command : last->get_subcommands(nullptr)) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  const std::string where = last == &app ? "" : last->get_name() + ": ";
-  throw BadInput(fmt::format("{}a command is missing; expected one of {}", where, names));
 }
 
 int run_tool(int argc, char** argv) {
@@ -55,9 +71,11 @@ int run_tool(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const std::string wrong = wrong_command(app);
+    if (!wrong.empty() && error.get_exit_code() != 0) refuse_command(app, wrong);
     return parse_result(app, error);
   }
-  if (!action) refuse_without_command(app);
+  if (!action) refuse_command(app);
   const int status = action();
   flush_output();
   return status;
