@@ -22,6 +22,7 @@ constexpr Row rows[] = {
     {Operation::log_softmax_backward, Loop::packed_rows, emit_packed_rows},
     {Operation::log_softmax_backward, Loop::rows, emit_rows},
     {Operation::log_softmax_backward, Loop::columns, emit_columns},
+    {Operation::log_softmax_backward, Loop::few_columns, emit_few_columns},
     {Operation::copy, Loop::pack, emit_strided_copy},
     {Operation::copy, Loop::unpack, emit_strided_copy},
     {Operation::copy, Loop::transpose, emit_transpose},

@@ -29,6 +29,8 @@ std::string_view name_of(Loop loop) {
       return "rows";
     case Loop::columns:
       return "columns";
+    case Loop::few_columns:
+      return "few_columns";
     case Loop::pack:
       return "pack";
     case Loop::unpack:
@@ -88,6 +90,10 @@ std::string name_of(const KernelSpec& spec) {
   } else {
     append(name, name_of(spec.loop));
     append(name, std::to_string(spec.axis_rest));
+    if (spec.loop == Loop::few_columns) {
+      append(name, "by");
+      append(name, std::to_string(spec.columns));
+    }
     if (spec.stage != Stage::whole) {
       append(name, name_of(spec.stage));
     }
@@ -130,7 +136,8 @@ std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t shape = byte(spec.operation) | byte(spec.loop) << 8 | byte(spec.stage) << 16 |
                               byte(spec.dtype) << 24 | byte(spec.isa) << 32 | byte(spec.use_dst) << 40 |
-                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 | byte(spec.step) << 48;
+                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 | byte(spec.step) << 48 |
+                              byte(spec.columns) << 56;
   const std::uint64_t values = std::uint64_t{spec.alpha_bits} << 32 | spec.axis_rest;
   // Two multiplications by odd constants (the golden ratio's, and MurmurHash3's finaliser's).
   std::uint64_t hash = (shape ^ values * 0x9E3779B97F4A7C15U) * 0xFF51AFD7ED558CCDU;

@@ -21,6 +21,7 @@ enum class Loop : std::uint8_t {
   packed_rows,  ///< Dense rows along a short axis, several rows to a register.
   rows,         ///< One row along a longer axis after the other.
   columns,      ///< The axis is not innermost: many columns side by side.
+  few_columns,  ///< The same with a few columns, several of their steps to a register.
   pack,         ///< Lines of elements that lie `step` apart (copy).
   unpack,       ///< Lines of elements to places `step` apart (copy).
   transpose,    ///< Rows become columns (copy).
@@ -44,11 +45,13 @@ struct KernelSpec {
   bool streaming = false;
   std::uint32_t alpha_bits = 0;  ///< EluBackward's alpha, as the bits of an f32.
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
-  /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`.
+  /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`;
+  /// few_columns: the length modulo `few_columns_modulus`.
   std::uint32_t axis_rest = 0;
   /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or, for elements and
   /// rows, what `takes_step` has. pack, unpack: what `copies_step` has.
   std::uint8_t step = 1;
+  std::uint8_t columns = 0;  ///< few_columns: their number, 2 to `few_columns_limit`.
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -59,6 +62,11 @@ inline constexpr std::int64_t packed_rows_limit = 32;
 inline constexpr std::int64_t rows_chunk = 128;
 /// `Loop::columns` sums so many axis steps in f32 before it goes on in f64.
 inline constexpr std::int64_t columns_group = 8;
+/// The most columns that `Loop::few_columns` takes, and the fewest steps.
+inline constexpr std::int64_t few_columns_limit = 7;
+inline constexpr std::int64_t least_few_columns_axis = columns_group;
+/// Of as many steps, the elements are whole vectors.
+inline constexpr std::int64_t few_columns_modulus = 16;
 /// Sums are cut into segments of so many axis steps, whose totals are added in order.
 inline constexpr std::int64_t segment_length = 65536;
 
@@ -88,6 +96,8 @@ struct KernelSpecHash {
 /// packed_rows:  `outer` adjacent rows.
 /// rows:         `outer` rows of `axis` adjacent elements each.
 /// columns:      `outer` slabs of `axis` steps of `inner` adjacent columns each.
+/// few_columns:  `outer` slabs of `axis` adjacent steps of as many adjacent columns as the code knows; only
+///               whole kernels, which do not stream.
 /// pack, unpack: `outer` lines of `inner` elements each, from `activation` to `diff_src`, with the strides of
 ///               these.
 /// transpose:    `outer` planes, at least one, of `axis` rows of `inner` adjacent elements each, from

@@ -29,7 +29,8 @@ std::int64_t dense_stride(const Plan& plan) {
 
 /// The elements of a row are adjacent, where that is wanted.
 bool axis_fits(const Plan& plan, std::size_t tensor) {
-  return plan.spec.loop == Loop::elements || plan.spec.loop == Loop::columns || plan.axis.size == 1 ||
+  return plan.spec.loop == Loop::elements || plan.spec.loop == Loop::columns ||
+         plan.spec.loop == Loop::few_columns || plan.axis.size == 1 ||
          plan.axis.stride[tensor] == element_stride(plan);
 }
 
@@ -59,7 +60,8 @@ void move_dense_loop_last(Plan& plan) {
 /// The dense loop is the last, the outer loop the one before it.
 void set_roles(Plan& plan) {
   const std::size_t count = plan.loops().size();
-  const bool has_dense = plan.spec.loop != Loop::rows && count > 0;
+  const bool takes_one_loop = plan.spec.loop == Loop::rows || plan.spec.loop == Loop::few_columns;
+  const bool has_dense = !takes_one_loop && count > 0;
   const bool has_outer = plan.spec.loop != Loop::packed_rows && count > (has_dense ? 1 : 0);
   plan.dense = has_dense ? count - 1 : Plan::none;
   plan.run = plan.dense;
@@ -88,8 +90,7 @@ void choose_step(Plan& plan) {
   const Dim& inner = plan.spec.loop == Loop::elements ? plan.loops()[plan.dense] : plan.axis;
   const std::int64_t stride = inner.stride[diff_src];
   const std::int64_t step = stride / plan.element_size;
-  if (std::count(inner.stride.begin(), inner.stride.end(), stride) == tensor_count &&
-      jit::takes_step(plan.spec, step)) {
+  if (steps_are(inner, stride) && jit::takes_step(plan.spec, step)) {
     plan.spec.step = static_cast<std::uint8_t>(step);
   }
 }
@@ -185,7 +186,7 @@ std::int64_t elements_per_block(const Plan& plan) {
 void make_blocks(Plan& plan, const CacheSizes& caches) {
   std::fill_n(plan.block.begin(), plan.loops().size(), 1);
   const std::int64_t elements = elements_per_block(plan);
-  const std::int64_t length = plan.axis.size;
+  const std::int64_t length = plan.position_elements();
   std::int64_t positions = length == 1 ? elements : std::max<std::int64_t>(1, elements / length);
   const bool has_dense = plan.dense != Plan::none;
   const bool has_outer = plan.outer != Plan::none;
@@ -223,7 +224,8 @@ void make_segments(Plan& plan) {
 /// Whether the tensors are so large, and lie so, that kernels stream them.
 bool streams(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
-  if (plan.bytes <= cached || stages_any(plan) || plan.spec.step != 1) {
+  if (plan.bytes <= cached || stages_any(plan) || plan.spec.step != 1 ||
+      plan.spec.loop == Loop::few_columns) {
     return false;
   }
   if (plan.spec.loop == Loop::packed_rows) {
@@ -235,9 +237,29 @@ bool streams(const Plan& plan, const CacheSizes& caches) {
   return run >= least_streamed_run / plan.element_size;
 }
 
+/// Leaves a loop over few columns to the kernel, where slabs of them are dense.
+void take_few_columns(Plan& plan) {
+  if (plan.spec.loop != Loop::columns || plan.loops().empty() || plan.is_segmented()) {
+    return;
+  }
+  const Dim& last = plan.loops().back();
+  const std::int64_t size = last.size;
+  const std::int64_t length = plan.axis.size;
+  const bool is_narrow = size == 2 && plan.element_size == 2;
+  const std::int64_t least = is_narrow ? least_axis_of_two : jit::least_few_columns_axis;
+  if (size <= jit::few_columns_limit && length >= least && steps_are(last, plan.element_size) &&
+      steps_are(plan.axis, size * plan.element_size)) {
+    plan.spec.loop = Loop::few_columns;
+    plan.spec.columns = static_cast<std::uint8_t>(size);
+    plan.spec.axis_rest = static_cast<std::uint32_t>(length % jit::few_columns_modulus);
+    plan.loops().truncate(plan.loops().size() - 1);
+  }
+}
+
 }  // namespace
 
 void arrange(Plan& plan, const CacheSizes& caches) {
+  take_few_columns(plan);
   if (split_sums(plan)) {
     return;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,6 +25,11 @@ void add_loop(Layout& layout, const Dim& dim, std::int64_t scale);
 [[nodiscard]] constexpr bool goes_on(std::int64_t outer_stride, std::int64_t inner_stride,
                                      std::int64_t inner_size) {
   return outer_stride - inner_stride == inner_stride * (inner_size - 1);
+}
+
+/// Whether a dim's steps are of `stride` in every tensor.
+[[nodiscard]] inline bool steps_are(const Dim& dim, std::int64_t stride) {
+  return std::count(dim.stride.begin(), dim.stride.end(), stride) == tensor_count;
 }
 
 /// Orders the loops by memory, the longest steps of diff_src outermost, and merges those that are one.

@@ -63,6 +63,10 @@ struct Plan {
 
   /// The axis is longer than a kernel takes at once: segments are summed, then updated.
   [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole && !is_split; }
+  /// Elements of one position: few columns are the kernel's own, and no loop.
+  [[nodiscard]] std::int64_t position_elements() const {
+    return spec.loop == jit::Loop::few_columns ? axis.size * spec.columns : axis.size;
+  }
   /// The shape of the loops of the kernel that works on tiles.
   [[nodiscard]] jit::Loop tile_loop() const { return is_split ? sum_spec.loop : spec.loop; }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/plan/layout.hpp"
 #include "src/plan/tiles.hpp"
 
 namespace gradjit::detail {
@@ -10,23 +11,19 @@ namespace {
 
 using jit::Loop;
 
-bool all_step(const Dim& dim, std::int64_t stride) {
-  return std::count(dim.stride.begin(), dim.stride.end(), stride) == tensor_count;
-}
-
 /// The kernel that updates all tensors where they lie; nothing if that is no other kernel's way.
 std::optional<jit::KernelSpec> update_spec_of(const Plan& plan) {
   const Dim& last = plan.loops()[plan.loops().size() - 1];
   const std::int64_t length = plan.axis.size;
   jit::KernelSpec spec = plan.spec;
   spec.stage = jit::Stage::update;
-  if (plan.spec.loop == Loop::columns && all_step(plan.axis, plan.element_size)) {
+  if (plan.spec.loop == Loop::columns && steps_are(plan.axis, plan.element_size)) {
     const bool is_short = length <= jit::packed_rows_limit;
     spec.loop = is_short ? Loop::packed_rows : Loop::rows;
     spec.axis_rest = static_cast<std::uint32_t>(is_short ? length : length % jit::rows_chunk);
-    return !is_short || all_step(last, length * plan.element_size) ? std::optional(spec) : std::nullopt;
+    return !is_short || steps_are(last, length * plan.element_size) ? std::optional(spec) : std::nullopt;
   }
-  if (plan.spec.loop == Loop::rows && all_step(last, plan.element_size)) {
+  if (plan.spec.loop == Loop::rows && steps_are(last, plan.element_size)) {
     spec.loop = Loop::columns;
     spec.axis_rest = 0;  // A sum's.
     return spec;

@@ -121,7 +121,7 @@ struct Line {
     return fold(lanes, 8);
   }
 
-  /// A segment of Loop::columns: eight steps are added in f32, the rest in f64.
+  /// A segment of Loop::columns, a column of Loop::few_columns: eight steps are added in f32, the rest in f64.
   [[nodiscard]] double column_total() const {
     double total = 0;
     for (std::int64_t first = 0; first < length; first += jit::columns_group) {
@@ -144,7 +144,8 @@ struct Line {
 template <DataType dtype>
 void log_softmax_line(const KernelSpec& spec, const KernelArgs& args, const DegreeSixExp& exp,
                       const Line<dtype>& line, std::int64_t index) {
-  const auto total = [&] { return spec.loop == Loop::columns ? line.column_total() : line.row_total(); };
+  const bool is_column = spec.loop == Loop::columns || spec.loop == Loop::few_columns;
+  const auto total = [&] { return is_column ? line.column_total() : line.row_total(); };
   if (spec.stage == Stage::sum) {
     args.totals[index] = total();
   } else if (spec.stage == Stage::update) {
@@ -161,15 +162,19 @@ void log_softmax_backward(const KernelSpec& spec, const KernelArgs& args) {
   const DegreeSixExp exp{jit::log_softmax_exp_model()};
   const auto element = adjacent(spec.step * Element<dtype>::size);
   const bool columns = spec.loop == Loop::columns;
+  const bool few_columns = spec.loop == Loop::few_columns;
   const bool packed = spec.loop == Loop::packed_rows;
   const std::int64_t length = packed ? spec.axis_rest : args.axis;
   const std::int64_t packed_stride = length * Element<dtype>::size;
-  const std::int64_t lines = columns ? args.inner : 1;
+  const std::int64_t lines = columns ? args.inner : few_columns ? spec.columns : 1;
+  const auto axis_stride = columns       ? args.axis_stride
+                           : few_columns ? adjacent(spec.columns * Element<dtype>::size)
+                                         : element;
   for (std::int64_t outer = 0; outer < args.outer; ++outer) {
     const Pointers from =
         pointers_of(spec, args).at(packed ? adjacent(packed_stride) : args.outer_stride, outer);
     for (std::int64_t i = 0; i < lines; ++i) {
-      const Line<dtype> line{from.at(element, i), columns ? args.axis_stride : element, length};
+      const Line<dtype> line{from.at(element, i), axis_stride, length};
       log_softmax_line(spec, args, exp, line, outer * lines + i);
     }
   }

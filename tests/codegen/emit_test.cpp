@@ -53,6 +53,16 @@ void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
   }
 }
 
+void add_few_columns(std::vector<KernelSpec>& specs, KernelSpec spec) {
+  spec.operation = Operation::log_softmax_backward;
+  spec.loop = Loop::few_columns;
+  for (spec.columns = 2; spec.columns <= few_columns_limit; ++spec.columns) {
+    for (spec.axis_rest = 0; spec.axis_rest < few_columns_modulus; ++spec.axis_rest) {
+      specs.push_back(spec);
+    }
+  }
+}
+
 void add_copies(std::vector<KernelSpec>& specs, Isa isa) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     KernelSpec spec{.operation = Operation::copy, .loop = Loop::transpose, .dtype = dtype, .isa = isa};
@@ -94,6 +104,7 @@ std::vector<KernelSpec> all_specs() {
           add_log_softmax(specs, spec);
         }
         add_steps(specs, first);
+        add_few_columns(specs, {.dtype = dtype, .isa = isa, .in_place = in_place});
       }
     }
   }

@@ -95,6 +95,31 @@ TEST_P(Matrix, LogSoftmaxBackwardFirstAndMiddleAxis) {
   }
 }
 
+/// Every number of them, in slabs whose ends are whole groups of steps, whole vectors, or neither.
+TEST_P(Matrix, LogSoftmaxBackwardFewColumns) {
+  for (std::int64_t columns = 2; columns <= 8; ++columns) {
+    for (std::int64_t length = 7; length <= 67; ++length) {
+      KernelCase c = start(false);
+      c.dims = {1 + length % 4, length, columns};
+      c.axis = 1;
+      c.special_one_in = length % 3 == 0 ? 100 : 0;
+      check(c);
+    }
+  }
+}
+
+TEST_P(Matrix, LogSoftmaxBackwardFewColumnsOfManySlabs) {
+  for (const std::int64_t columns : {2, 3, 6}) {
+    KernelCase c = start(false);
+    c.dims = {2000, 50, columns};
+    c.axis = 1;
+    c.special_one_in = 0;
+    check(c);
+    c.dims = {2, 65536, columns};
+    check(c);
+  }
+}
+
 TEST_P(Matrix, LogSoftmaxBackwardManyColumns) {
   KernelCase c = start(false);
   c.special_one_in = 0;

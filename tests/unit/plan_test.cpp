@@ -64,8 +64,8 @@ TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
   expect_spec(log_softmax_plan({5, 32}, -1), Loop::packed_rows, 32);
   expect_spec(log_softmax_plan({5, 33}, 1), Loop::rows, 33);
   expect_spec(log_softmax_plan({5, 300}, 1), Loop::rows, 300 % jit::rows_chunk);
-  expect_spec(log_softmax_plan({10, 5}, 0), Loop::columns, 10 % jit::columns_group);
-  expect_spec(log_softmax_plan({3, 21, 7}, 1), Loop::columns, 21 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 8}, 0), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({3, 21, 9}, 1), Loop::columns, 21 % jit::columns_group);
   // Sizes of 1 don't count, and an axis of 1 is trivial.
   expect_spec(log_softmax_plan({10, 1, 1}, 0), Loop::packed_rows, 10);
   expect_spec(log_softmax_plan({4, 1, 9}, 1), Loop::packed_rows, 1);
@@ -76,6 +76,34 @@ TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
   expect_spec(log_softmax_plan({5, 300}, 1, {2, 10}), Loop::rows, 300 % jit::rows_chunk);
   expect_spec(log_softmax_plan({10, 5}, 0, {2, 20}), Loop::columns, 10 % jit::columns_group);
   expect_spec(log_softmax_plan({10, 5}, 0, {-5, -1}), Loop::columns, 10 % jit::columns_group);
+}
+
+/// How many columns the kernel takes; it then has no loop over them.
+int few_columns_of(const Plan& plan) {
+  return plan.spec.loop == Loop::few_columns ? static_cast<int>(plan.spec.columns) : 0;
+}
+
+TEST(Plan, HasAKernelForFewAdjacentColumns) {
+  const Plan plan = log_softmax_plan({1000, 21, 3}, 1);
+  expect_spec(plan, Loop::few_columns, 21 % jit::few_columns_modulus);
+  EXPECT_EQ(plan.spec.columns, 3);
+  EXPECT_EQ(staged(plan), "000");
+  ASSERT_EQ(plan.loops().size(), 1U);
+  EXPECT_EQ(plan.block[0], block_bytes / (3 * 4) / 63);
+  EXPECT_TRUE(plan.is_one_call);
+  // One slab; slabs that lie apart.
+  EXPECT_EQ(few_columns_of(log_softmax_plan({8, 7}, 0)), 7);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 3}, 1, {100, 3, 1})), 3);
+  // More columns, a shorter axis, steps with gaps, segments.
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 8}, 1)), 0);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 7, 3}, 1)), 0);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 3}, 1, {84, 4, 1})), 0);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({jit::segment_length + 1, 3}, 0)), 0);
+  // What pays.
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 2}, 1)), 2);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 31, 2}, 1, {}, DataType::bf16)), 0);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 32, 2}, 1, {}, DataType::bf16)), 2);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 8, 3}, 1, {}, DataType::bf16)), 3);
 }
 
 TEST(Plan, SplitsSumsFromUpdatesOfTensorsThatLieAsAnotherKernelWantsThem) {
@@ -164,7 +192,7 @@ TEST(Plan, StagesWhatDoesNotFit) {
   EXPECT_EQ(staged(elu_plan({10, 20, 300}, {1, 10, 200}, {20, 1, 200}, {})), "111");
   EXPECT_EQ(staged(log_softmax_plan({8, 10}, 1, {12, 1})), "111");
   EXPECT_EQ(staged(log_softmax_plan({8, 100}, 1, {2, 16})), "111");
-  EXPECT_EQ(staged(log_softmax_plan({4, 21, 3}, 1)), "111");
+  EXPECT_EQ(staged(log_softmax_plan({4, 21, 3}, 1, {84, 4, 1})), "111");
 }
 
 TEST(Plan, TilesOfThreeOrdersFollowDiffSrc) {
@@ -194,7 +222,7 @@ TEST(Plan, TilesOfThreeOrdersFollowDiffSrc) {
 }
 
 TEST(Plan, LeavesLongColumnsWhereTheyLie) {
-  const Plan few = log_softmax_plan({4, 20'000, 3}, 1);
+  const Plan few = log_softmax_plan({4, 20'000, 3}, 1, {80'000, 4, 1});
   EXPECT_EQ(staged(few), "000");
   EXPECT_EQ(few.loops()[few.dense].size, 3);
   const Plan spread = log_softmax_plan({4, 20'000, 3}, 1, {20'000 * 3, 1, 20'000});
