@@ -225,9 +225,14 @@ TEST(Plan, LeavesLongColumnsWhereTheyLie) {
   const Plan few = log_softmax_plan({4, 20'000, 3}, 1, {80'000, 4, 1});
   EXPECT_EQ(staged(few), "000");
   EXPECT_EQ(few.loops()[few.dense].size, 3);
-  const Plan spread = log_softmax_plan({4, 20'000, 3}, 1, {20'000 * 3, 1, 20'000});
-  EXPECT_EQ(staged(spread), "000");
-  EXPECT_EQ(spread.dense, Plan::none);
+  const Plan segmented = log_softmax_plan({4, 70'000, 3}, 1, {70'000 * 3, 1, 70'000});
+  EXPECT_EQ(staged(segmented), "000");
+  EXPECT_EQ(segmented.dense, Plan::none);
+}
+
+TEST(Plan, StagesLongColumnsThatLieApart) {
+  EXPECT_EQ(staged(log_softmax_plan({4, 20'000, 3}, 1, {20'000 * 3, 1, 20'000})), "111");
+  EXPECT_EQ(staged(log_softmax_plan({4, 65'536, 3}, 1, {65'536 * 3, 1, 65'536})), "111");
 }
 
 TEST(Plan, TilesAreBounded) {
