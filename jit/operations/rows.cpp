@@ -62,6 +62,7 @@ class Rows {
   General chunks_bytes_;
   General offset_;
   General chunk_end_;
+  General chunks_end_;  ///< Of the chunks that are updated. Held to the end, as `sums_` is.
   General next_diff_dst_;
   General sums_;  ///< Held to the end: what the update puts off comes after the loop.
   General update_offset_;
@@ -84,6 +85,7 @@ Rows::Rows(const KernelSpec& spec, VectorUnit& v)
       chunks_bytes_(a_.argument(offsetof(KernelArgs, axis), "bytes of a row's whole chunks")),
       offset_(a_.general("offset")),
       chunk_end_(a_.general("end of chunk")),
+      chunks_end_(a_.general("end of the chunks that are updated")),
       next_diff_dst_(a_.general("next row's diff_dst")),
       sum_(v, *elements_),
       row_sum_(v.vec("row's sum")),
@@ -207,16 +209,15 @@ void Rows::update_row(bool sum_next) {
     sum_.start();
   }
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
-  const General end = a_.general("end of the chunks that are updated");
-  a_.mov(r64(end), r64(chunks_bytes_));
+  a_.mov(r64(chunks_end_), r64(chunks_bytes_));
   if (aligns()) {
     update_up_to_alignment();
     // One chunk less, where what has been updated leaves less than a whole one.
-    a_.lea(r64(chunk_end_), a_.ptr[r64(end) - chunk_bytes()]);
+    a_.lea(r64(chunk_end_), a_.ptr[r64(chunks_end_) - chunk_bytes()]);
     a_.cmp(r64(unaligned_count_), rest());
-    a_.cmovg(r64(end), r64(chunk_end_));
+    a_.cmovg(r64(chunks_end_), r64(chunk_end_));
   }
-  for_each_chunk(r64(end), [&] {
+  for_each_chunk(r64(chunks_end_), [&] {
     if (sum_next) {
       sum_chunk();
     }

@@ -121,6 +121,15 @@ TEST_P(Streaming, LogSoftmaxBackwardAlongRows) {
   }
 }
 
+/// Special values in most groups of vectors, which are then done by code apart from the loops.
+TEST_P(Streaming, LogSoftmaxBackwardOfManySpecialValues) {
+  for (const std::int64_t length : {2049, 2300}) {
+    check({.is_elu = false, .dims = {4, length}, .axis = 1, .special_one_in = 20});
+    check({.is_elu = false, .dims = {2, 3, length}, .axis = 1, .special_one_in = 20});
+  }
+  check({.is_elu = false, .dims = {2, 65536 + 300}, .axis = 1, .special_one_in = 20});
+}
+
 TEST_P(Streaming, LogSoftmaxBackwardAlongColumns) {
   for (const std::int64_t columns : {2048, 2055}) {
     check({.is_elu = false, .dims = {2, 3, columns}, .axis = 1, .special_one_in = 500});
