@@ -26,7 +26,7 @@ namespace gradjit::jit {
 /// (r^2 would be a subnormal for |x| from 1e-23 to 1e-19, which takes CPUs 25 times as long.)
 ///
 /// The greatest relative error over every x with a normal result is 0.647 * 2^-23 for the degree 6
-/// polynomial where scale is a power of two, and 0.65 * 2^-23 for the table with any scale; folding
+/// polynomial where scale is a power of two, and 0.67 * 2^-23 for the table with any scale; folding
 /// another scale into the polynomial would bring 0.82 * 2^-23. `gradjit verify` measures it.
 struct ExpModel {
   int table_bits = 0;  ///< 0: no table; 2: four entries.
