@@ -184,6 +184,8 @@ class VectorUnit {
   virtual void move_where(const Mask& mask, const Vec& to, const Vec& from) = 0;
   /// Jumps if the mask is set for any lane.
   virtual void jump_if_any(const Mask& mask, const Xbyak::Label& target) = 0;
+  /// `word` as an operand that the instruction repeats, where the instruction set has that.
+  [[nodiscard]] static Xbyak::Address broadcast_operand(const Xbyak::Address& word);
 
  protected:
   VectorUnit(Assembler& assembler, int lanes) : a_(assembler), lanes_(lanes) {}
@@ -205,8 +207,6 @@ class VectorUnit {
       emit(value.address());
     }
   }
-  /// `word` as an operand that the instruction repeats, where the instruction set has that.
-  [[nodiscard]] static Xbyak::Address broadcast_operand(const Xbyak::Address& word);
   /// Puts 128-bit lanes of a and b together for `fold_pair` at 4 lanes and more: the upper or the
   /// lower parts of what is to be added.
   virtual void shuffle_quads(const Vec& to, const Vec& a, const Vec& b, int distance, bool upper) = 0;

@@ -9,7 +9,7 @@ namespace {
 
 using enum DataType;
 using enum Measures;
-using enum Operation;
+using enum tool::CaseOperation;
 using enum Reference;
 
 constexpr Target onednn(double ratio) { return {.of = Bound::onednn, .bound = ratio}; }
