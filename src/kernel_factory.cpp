@@ -3,6 +3,7 @@
 
 #include <gradjit/kernel_factory.hpp>
 
+#include "src/cache/compile.hpp"
 #include "src/cache/kernel_cache.hpp"
 #include "src/cpu/probe.hpp"
 #include "src/execute/kernel_state.hpp"
@@ -20,7 +21,9 @@ class KernelFactory::State {
         caches_(cache_sizes()),
         executor_(options.executor.get() != nullptr ? options.executor : ExecutorRef(openmp_executor())),
         cache_(options.cache_capacity, [this] { memo_.forget(); }),
-        remembers_(options.cache_capacity > 0) {}
+        remembers_(options.cache_capacity > 0) {
+    detail::prepare_to_compile();
+  }
 
   template <typename Attributes, typename Tensors>
   [[nodiscard]] std::shared_ptr<const detail::KernelState> create(const Attributes& attributes,

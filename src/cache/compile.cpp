@@ -31,6 +31,11 @@ void report_denial(const Error& error) {
 
 }  // namespace
 
+void prepare_to_compile() {
+  static_cast<void>(is_verbose());
+  static_cast<void>(code_memory_stats());
+}
+
 std::shared_ptr<const CompiledKernel> compile_with(Emitter emitter, const jit::KernelSpec& spec) {
   if (spec.isa == Isa::portable) {
     return portable_kernel(spec);
