@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,10 +23,7 @@ namespace {
 template <typename T, typename Parse>
 std::vector<T> parse_names(std::string_view option, std::string_view text, Parse parse) {
   std::vector<T> values;
-  for (const std::string& name : split_list(option, text)) {
-    const T value = parse(name);
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-  }
+  for (const std::string& name : split_distinct(option, text)) values.push_back(parse(name));
   return values;
 }
 
@@ -61,6 +59,14 @@ std::vector<std::string> split_list(std::string_view option, std::string_view te
     if (comma == std::string_view::npos) return parts;
     begin = comma + 1;
   }
+}
+
+std::vector<std::string> split_distinct(std::string_view option, std::string_view text) {
+  std::vector<std::string> distinct;
+  for (std::string& part : split_list(option, text)) {
+    if (std::ranges::find(distinct, part) == distinct.end()) distinct.push_back(std::move(part));
+  }
+  return distinct;
 }
 
 std::vector<DataType> parse_data_types(std::string_view option, std::string_view text) {

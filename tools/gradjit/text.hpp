@@ -21,6 +21,8 @@ namespace gradjit::tool {
 
 /// The parts between commas. Throws `BadInput` for an empty part; `option` is named in the message.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view option, std::string_view text);
+/// The same, each part once.
+[[nodiscard]] std::vector<std::string> split_distinct(std::string_view option, std::string_view text);
 
 /// Names without repetition, in the order given. Throws like `parse_data_type` and `parse_isa`.
 [[nodiscard]] std::vector<DataType> parse_data_types(std::string_view option, std::string_view text);

@@ -1,6 +1,5 @@
 #include "tools/gradjit/verify.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -132,9 +131,8 @@ Factories factories_of(const Options& options) {
 }
 
 std::vector<std::string> parse_operations(const std::string& text) {
-  std::vector<std::string> names;
-  for (const std::string& name : split_list("--op", text)) {
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  const std::vector<std::string> names = split_distinct("--op", text);
+  for (const std::string& name : names) {
     if (name != "elu_backward" && name != "log_softmax_backward") {
       throw BadInput(
           fmt::format("--op: \"{}\" is no operation; expected elu_backward or log_softmax_backward", name));
