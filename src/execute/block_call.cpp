@@ -53,7 +53,7 @@ void call_staged(const Launch& launch, const CompiledKernel& kernel, const Block
   const Plan& plan = launch.plan;
   const TileLayout tiles(plan, block.steps, args.axis);
   const bool writes = kernel.spec.stage != Stage::sum;
-  if (plan.all_staged) {
+  if (plan.stages_all()) {
     // The whole tile is dense: so many rows, or else one run or slab.
     const bool has_rows = plan.spec.loop == Loop::rows || plan.spec.loop == Loop::packed_rows;
     args.outer = has_rows ? tiles.positions() : 1;
@@ -97,7 +97,7 @@ void call(const Launch& launch, const CompiledKernel& kernel, const Block& block
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     at[tensor] += block.offset[tensor] + part.begin * plan.axis.stride[tensor];
   }
-  if (plan.staged[activation] || plan.staged[diff_dst] || plan.staged[diff_src]) {
+  if (plan.stages_any()) {
     call_staged(launch, kernel, block, args, at);
     return;
   }

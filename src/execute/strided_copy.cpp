@@ -152,26 +152,13 @@ void transpose(std::byte* to, const std::byte* from, const CopyLoop& lines, cons
   }
 }
 
-/// Where no loop is contiguous on both sides.
 template <typename Unit>
 Plane take_units(CopyNest& nest, TileSide tile) {
-  constexpr auto unit = static_cast<std::int64_t>(sizeof(Unit));
-  const auto reads_runs = [](const CopyLoop& loop) { return loop.from == unit; };
-  CopyLoop line{1, 0, 0};
-  CopyLoop read{1, 0, 0};
-  const bool writes_runs = nest.take(line, [](const CopyLoop& loop) { return loop.to == unit; });
-  if (writes_runs && line.from != 0 && nest.take(read, reads_runs)) {
-    // The side that is no tile is walked along its lines: they may all fall into the same few sets of the
-    // cache, where they would not survive until their next piece is due.
-    return tile == TileSide::to ? Plane{transpose<Unit>, line, read} : Plane{transpose<Unit>, read, line};
-  }
-  if (!writes_runs && !nest.take(line, reads_runs)) {
-    line = nest.take_last();
-  }
-  return {copy_lines<Unit>, nest.take_last(), line};
+  const CopyPlane plane = take_plane(nest, sizeof(Unit), tile);
+  return {plane.is_transposed ? transpose<Unit> : copy_lines<Unit>, plane.lines, plane.line};
 }
 
-Plane take_plane(CopyNest& nest, std::int64_t bytes, TileSide tile) {
+Plane plane_of(CopyNest& nest, std::int64_t bytes, TileSide tile) {
   switch (bytes) {
     case 2:
       return take_units<Unit2>(nest, tile);
@@ -211,7 +198,7 @@ void copy(std::byte* to, const std::byte* from, std::span<const CopyLoop> loops,
       return;
     }
   }
-  const Plane plane = take_plane(nest, bytes, tile);
+  const Plane plane = plane_of(nest, bytes, tile);
   nest.run(to, from, [&plane](std::byte* plane_to, const std::byte* plane_from) {
     plane.copy(plane_to, plane_from, plane.lines, plane.line);
   });

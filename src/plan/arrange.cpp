@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/plan/choose_tiles.hpp"
 #include "src/plan/layout.hpp"
 #include "src/plan/split.hpp"
 #include "src/plan/tiles.hpp"
@@ -104,8 +105,6 @@ void stage_misfits(Plan& plan) {
   }
 }
 
-bool stages_any(const Plan& plan) { return plan.staged[0] || plan.staged[1] || plan.staged[2]; }
-
 /// Columns are also worked on where they lie: side by side if they are adjacent, else one at a time.
 void unstage_columns(Plan& plan) {
   if (tensors_that_fit(plan, plan.loops().back()) != static_cast<int>(tensor_count)) {
@@ -131,7 +130,7 @@ void choose_staged(Plan& plan) {
     move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
   }
-  if (stages_any(plan) && plan.spec.loop == Loop::columns && plan.is_segmented()) {
+  if (plan.stages_any() && plan.spec.loop == Loop::columns && plan.is_segmented()) {
     unstage_columns(plan);
   }
 }
@@ -224,7 +223,7 @@ void make_segments(Plan& plan) {
 /// Whether the tensors are so large, and lie so, that kernels stream them.
 bool streams(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
-  if (plan.bytes <= cached || stages_any(plan) || plan.spec.step != 1 ||
+  if (plan.bytes <= cached || plan.stages_any() || plan.spec.step != 1 ||
       plan.spec.loop == Loop::few_columns) {
     return false;
   }
@@ -269,9 +268,8 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   set_roles(plan);
   choose_step(plan);
   choose_staged(plan);
-  if (stages_any(plan)) {
-    make_tiles(plan, tile_positions(plan));
-    plan.all_staged = are_all_staged(plan);
+  if (plan.stages_any()) {
+    choose_tiles(plan, tile_positions(plan));
   } else {
     make_blocks(plan, caches);
   }

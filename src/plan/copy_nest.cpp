@@ -82,6 +82,22 @@ void CopyNest::remove(std::size_t index) {
   --count_;
 }
 
+CopyPlane take_plane(CopyNest& nest, std::int64_t unit, TileSide tile) {
+  const auto reads_runs = [unit](const CopyLoop& loop) { return loop.from == unit; };
+  CopyLoop line{1, 0, 0};
+  CopyLoop read{1, 0, 0};
+  const bool writes_runs = nest.take(line, [unit](const CopyLoop& loop) { return loop.to == unit; });
+  if (writes_runs && line.from != 0 && nest.take(read, reads_runs)) {
+    // The side that is no tile is walked along its lines: they may all fall into the same few sets of the
+    // cache, where they would not survive until their next piece is due.
+    return tile == TileSide::to ? CopyPlane{line, read, true} : CopyPlane{read, line, true};
+  }
+  if (!writes_runs && !nest.take(line, reads_runs)) {
+    line = nest.take_last();
+  }
+  return {nest.take_last(), line, false};
+}
+
 std::optional<CopyCall> take_call(CopyNest& nest, std::int64_t unit, const KernelSpec& spec) {
   if (unit != static_cast<std::int64_t>(size_of(spec.dtype))) {
     return std::nullopt;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -53,6 +55,12 @@ class CopyNest {
     return run.size * unit;
   }
 
+  /// How many steps the loops that are left have together.
+  [[nodiscard]] std::int64_t steps() const {
+    return std::transform_reduce(loops_.begin(), loops_.begin() + count_, std::int64_t{1},
+                                 std::multiplies<>(), [](const CopyLoop& loop) { return loop.size; });
+  }
+
   /// Calls `plane(to, from)` for each step of the loops that are left.
   template <typename Plane>
   void run(std::byte* to, const std::byte* from, const Plane& plane) const {
@@ -84,6 +92,17 @@ class CopyNest {
   std::size_t count_ = 0;
   std::array<CopyLoop, max_copy_loops> loops_;
 };
+
+/// The two innermost loops of a copy by plain code, where no loop is adjacent in both buffers: `line` inside
+/// `lines`.
+struct CopyPlane {
+  CopyLoop lines;
+  CopyLoop line;
+  bool is_transposed;  ///< One is adjacent in one buffer, the other in the other.
+};
+
+/// Takes these loops out of `nest`, whose elements have `unit` bytes.
+[[nodiscard]] CopyPlane take_plane(CopyNest& nest, std::int64_t unit, TileSide tile);
 
 /// Where a kernel for copies takes over: the loops of one call.
 struct CopyCall {

@@ -15,11 +15,6 @@ bool goes_down(const Dim& dim) {
   return balance > 0 || (balance == 0 && dim.stride[diff_src] < 0);
 }
 
-/// No two loops of diff_src have steps of the same length: it would overlap itself.
-bool comes_before(const Dim& a, const Dim& b) {
-  return std::abs(a.stride[diff_src]) > std::abs(b.stride[diff_src]);
-}
-
 /// A step of the outer loop goes on where the inner loop ends, in every tensor.
 bool are_one(const Dim& outer, const Dim& inner) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
@@ -46,13 +41,19 @@ void add_loop(Layout& layout, const Dim& dim, std::int64_t scale) {
   }
 }
 
-void order_and_merge(DimList& loops) {
+void order_by(DimList& loops, std::size_t tensor) {
+  const auto step = [&](std::size_t loop) { return std::abs(loops[loop].stride[tensor]); };
   // Nearly always in order: that is what row-major tensors come as.
   for (std::size_t i = 1; i < loops.size(); ++i) {
-    for (std::size_t j = i; j > 0 && comes_before(loops[j], loops[j - 1]); --j) {
+    for (std::size_t j = i; j > 0 && step(j) > step(j - 1); --j) {
       std::swap(loops[j], loops[j - 1]);
     }
   }
+}
+
+void order_and_merge(DimList& loops) {
+  // No two loops of diff_src have steps of the same length: it would overlap itself.
+  order_by(loops, diff_src);
   std::size_t last = 0;
   for (std::size_t i = 1; i < loops.size(); ++i) {
     if (are_one(loops[last], loops[i])) {

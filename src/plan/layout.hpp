@@ -32,6 +32,9 @@ void add_loop(Layout& layout, const Dim& dim, std::int64_t scale);
   return std::count(dim.stride.begin(), dim.stride.end(), stride) == tensor_count;
 }
 
+/// Orders the loops by a tensor's memory, the longest steps outermost.
+void order_by(DimList& loops, std::size_t tensor);
+
 /// Orders the loops by memory, the longest steps of diff_src outermost, and merges those that are one.
 void order_and_merge(DimList& loops);
 

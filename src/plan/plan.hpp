@@ -48,7 +48,6 @@ struct Plan {
   std::size_t outer = none;  ///< The loop that a kernel takes besides.
 
   PerTensor<bool> staged = {};
-  bool all_staged = false;
   /// Steps of each loop in a block; set for the loops that there are. The axis is never cut but by segments.
   std::array<std::int64_t, max_rank> block;
   std::size_t growing = none;     ///< The loop along which blocks that follow one another can be one call.
@@ -60,6 +59,8 @@ struct Plan {
 
   [[nodiscard]] const DimList& loops() const { return layout.loops; }
   [[nodiscard]] DimList& loops() { return layout.loops; }
+  [[nodiscard]] bool stages_any() const { return staged[0] || staged[1] || staged[2]; }
+  [[nodiscard]] bool stages_all() const { return staged[0] && staged[1] && staged[2]; }
 
   /// The axis is longer than a kernel takes at once: segments are summed, then updated.
   [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole && !is_split; }

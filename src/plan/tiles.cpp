@@ -105,6 +105,14 @@ class Tile {
   std::array<bool, max_rank> wanted_ = {};
 };
 
+/// The loops that a tile has several steps of first: the kernel's, and the innermost of each staged tensor.
+void want_loops(const Plan& plan, Tile& tile) {
+  tile.want(plan.dense != Plan::none ? plan.dense : plan.outer);
+  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
+    tile.want(fastest_loop(plan, tensor));
+  }
+}
+
 /// How many of the loops a kernel cannot take, all but the last ones.
 std::size_t loops_outside(const Plan& plan) {
   const bool takes_outer = plan.spec.loop == jit::Loop::elements || plan.spec.loop == jit::Loop::rows;
@@ -142,9 +150,7 @@ void follow_diff_src(Plan& plan, const DimList& loops, std::int64_t target) {
   const std::int64_t runs = plan.spec.loop == jit::Loop::columns ? cut_tiles : whole_runs;
   Tile tile(plan, std::max(target, loops[plan.dense].size * runs));
   tile.take_whole(plan.dense);
-  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    tile.want(fastest_loop(plan, tensor));
-  }
+  want_loops(plan, tile);
   tile.grow_wanted();
   tile.grow_others(0);
   tile.even_out();
@@ -163,11 +169,18 @@ void stage_all(Plan& plan) { plan.staged.fill(true); }
 
 std::int64_t least_dense_steps(const Plan& plan) { return plan.axis.size == 1 ? short_run : few_lanes; }
 
-bool are_all_staged(const Plan& plan) { return plan.staged[0] && plan.staged[1] && plan.staged[2]; }
-
 void make_strips(Plan& plan, std::size_t loop, std::int64_t target) {
   Tile tile(plan, target);
   plan.block[loop] = std::min(target, plan.loops()[loop].size);
+  tile.even_out();
+}
+
+void make_dense_tiles(Plan& plan, std::int64_t target) {
+  stage_all(plan);
+  Tile tile(plan, target);
+  want_loops(plan, tile);
+  tile.grow_wanted();
+  tile.grow_others(0);
   tile.even_out();
 }
 
@@ -180,10 +193,7 @@ void make_tiles(Plan& plan, std::int64_t target) {
     }
   }
   Tile tile(plan, target);
-  tile.want(plan.dense != Plan::none ? plan.dense : plan.outer);
-  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    tile.want(fastest_loop(plan, tensor));
-  }
+  want_loops(plan, tile);
   tile.grow_wanted();
 
   const bool is_short = plan.dense != Plan::none && plan.block[plan.dense] < least_dense_steps(plan) &&
@@ -191,8 +201,8 @@ void make_tiles(Plan& plan, std::int64_t target) {
   if (is_short || tile.positions(loops_outside(plan)) > 1) {
     stage_all(plan);
   }
-  tile.grow_others(are_all_staged(plan) ? 0 : loops_outside(plan));
-  if (are_all_staged(plan) || tile.positions(plan.loops().size()) < target / 2) {
+  tile.grow_others(plan.stages_all() ? 0 : loops_outside(plan));
+  if (plan.stages_all() || tile.positions(plan.loops().size()) < target / 2) {
     DimList loops = plan.loops();
     order_and_merge(loops);
     if (can_follow_diff_src(plan, loops)) {

@@ -6,11 +6,13 @@ namespace gradjit::detail {
 
 /// Stages every tensor.
 void stage_all(Plan& plan);
-[[nodiscard]] bool are_all_staged(const Plan& plan);
 
 /// Sets blocks of about `target` positions, shaped for the tensors that are staged. Where the kernel could
 /// not take such blocks from the tensors that need no staging, these are staged as well.
 void make_tiles(Plan& plan, std::int64_t target);
+
+/// Sets blocks of about `target` positions with every tensor staged, and their loops in the plan's order.
+void make_dense_tiles(Plan& plan, std::int64_t target);
 
 /// Sets blocks of about `target` steps of one loop.
 void make_strips(Plan& plan, std::size_t loop, std::int64_t target);
