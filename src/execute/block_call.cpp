@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "src/execute/scratch.hpp"
-#include "src/execute/strided_copy.hpp"
-#include "src/plan/tile_layout.hpp"
 
 namespace gradjit::detail {
 namespace {
@@ -39,19 +37,22 @@ Steps steps_of(const Plan& plan, const Block& block) {
   return steps;
 }
 
-/// Copies a staged tensor's part of a block to its tile, or the result from there.
-void stage(const Launch& launch, const TileLayout& tiles, std::size_t tensor, std::byte* to,
-           const std::byte* from, TileSide tile) {
-  TileLayout::Loops room;
-  (tile == TileSide::to ? pack : unpack)(to, from, tiles.copy_loops(room, tensor, tile),
-                                         launch.plan.element_size, launch.copies[tensor].get());
+/// That of a block: most have the plan's, made before, and those at the end of a loop one of their own.
+const Staging& staging_of(const Launch& launch, const Block& block, std::int64_t axis_steps,
+                          std::optional<Staging>& own) {
+  if (launch.staging && launch.staging->is_for(block.steps, axis_steps)) {
+    return *launch.staging;
+  }
+  return own.emplace(launch.plan, block.steps, axis_steps, launch.copies);
 }
 
 /// One call with at least one tensor staged.
 void call_staged(const Launch& launch, const CompiledKernel& kernel, const Block& block, KernelArgs& args,
                  const Pointers& at) {
   const Plan& plan = launch.plan;
-  const TileLayout tiles(plan, block.steps, args.axis);
+  std::optional<Staging> own;
+  const Staging& staging = staging_of(launch, block, args.axis, own);
+  const TileLayout& tiles = staging.tiles();
   const bool writes = kernel.spec.stage != Stage::sum;
   if (plan.stages_all()) {
     // The whole tile is dense: so many rows, or else one run or slab.
@@ -76,17 +77,17 @@ void call_staged(const Launch& launch, const CompiledKernel& kernel, const Block
     }
   }
   if (plan.staged[activation] && writes) {
-    stage(launch, tiles, activation, to[activation], at[activation], TileSide::to);
+    staging.copy(activation, to[activation], at[activation]);
   }
   if (plan.staged[diff_dst]) {
-    stage(launch, tiles, diff_dst, to[diff_dst], at[diff_dst], TileSide::to);
+    staging.copy(diff_dst, to[diff_dst], at[diff_dst]);
   }
   args.activation = to[activation];
   args.diff_dst = to[diff_dst];
   args.diff_src = to[diff_src];
   kernel(args);
   if (plan.staged[diff_src] && writes) {
-    stage(launch, tiles, diff_src, at[diff_src], to[diff_src], TileSide::from);
+    staging.copy(diff_src, at[diff_src], to[diff_src]);
   }
 }
 
@@ -144,7 +145,9 @@ void call_whole(const Launch& launch, const Block& block) {
 
 void call_split(const Launch& launch, const Block& block) {
   const Plan& plan = launch.plan;
-  const TileLayout tiles(plan, block.steps, plan.axis.size);
+  std::optional<Staging> own;
+  const Staging& staging = staging_of(launch, block, plan.axis.size, own);
+  const TileLayout& tiles = staging.tiles();
   const std::int64_t positions = tiles.positions();
   const std::int64_t padded = jit::padded_columns(positions);
   Pointers at = launch.at;
@@ -156,7 +159,7 @@ void call_split(const Launch& launch, const Block& block) {
   auto* totals = reinterpret_cast<double*>(scratch);
   auto* sums = reinterpret_cast<float*>(totals + padded);
   auto* tile = reinterpret_cast<std::byte*>(sums + padded);
-  stage(launch, tiles, diff_dst, tile, at[diff_dst], TileSide::to);
+  staging.copy(diff_dst, tile, at[diff_dst]);
 
   const bool is_columns = plan.tile_loop() == Loop::columns;
   KernelArgs args;

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "src/cache/compiled_kernel.hpp"
 #include "src/execute/grid.hpp"
+#include "src/execute/staging.hpp"
 #include "src/plan/plan.hpp"
 
 namespace gradjit::detail {
@@ -17,14 +19,12 @@ using Pointers = PerTensor<std::byte*>;
 /// The kernels of a plan by `KernelRole`; one that is not needed is null.
 using Kernels = std::array<std::shared_ptr<const CompiledKernel>, kernel_roles>;
 
-/// What copies each staged tensor; null where plain code does.
-using CopyKernels = PerTensor<std::shared_ptr<const CompiledKernel>>;
-
 /// One call of `run`: what to do, with what, on what.
 struct Launch {
   const Plan& plan;
   const Kernels& kernels;
   const CopyKernels& copies;
+  const std::optional<Staging>& staging;  ///< Of the plan's whole blocks.
   Pointers at;
 };
 

@@ -54,6 +54,9 @@ void KernelState::load(KernelCache& cache) {
       copies_[tensor] = kernel->entry != nullptr ? std::move(kernel) : nullptr;
     }
   }
+  if (plan_.stages_any()) {
+    staging_.emplace(plan_, plan_.block, staged_axis_steps(plan_), copies_);
+  }
 }
 
 std::uint64_t KernelState::mark_used() const noexcept {
@@ -98,9 +101,9 @@ void KernelState::run(const Buffers& buffers, Executor& executor) const {
   if (plan_.is_one_call && concurrency <= 1) {
     run_one_call(kernels, pointers);
   } else if (plan_.is_segmented()) {
-    run_segments({plan_, kernels, copies_, pointers}, executor, concurrency);
+    run_segments({plan_, kernels, copies_, staging_, pointers}, executor, concurrency);
   } else {
-    run_blocks({plan_, kernels, copies_, pointers}, executor, concurrency);
+    run_blocks({plan_, kernels, copies_, staging_, pointers}, executor, concurrency);
   }
 }
 

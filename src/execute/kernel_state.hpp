@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -45,7 +46,8 @@ class KernelState {
   mutable Kernels plain_kernels_;
   mutable std::once_flag has_plain_kernels_;
   CopyKernels copies_;
-  std::uint64_t requests_ = 0;  ///< To the cache.
+  std::optional<Staging> staging_;  ///< Of the plan's whole blocks, if any tensor is staged.
+  std::uint64_t requests_ = 0;      ///< To the cache.
   ExecutorRef executor_;
 };
 

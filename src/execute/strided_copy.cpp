@@ -8,13 +8,6 @@
 namespace gradjit::detail {
 namespace {
 
-/// The two innermost loops of a copy, `line` inside `lines`, and what does them.
-struct Plane {
-  void (*copy)(std::byte* to, const std::byte* from, const CopyLoop& lines, const CopyLoop& line);
-  CopyLoop lines;
-  CopyLoop line;
-};
-
 // Lines of adjacent bytes, as many as `line.size`. Short ones are moved in pieces that may overlap, which
 // needs no branch on the length.
 
@@ -48,16 +41,6 @@ void copy_runs(std::byte* to, const std::byte* from, const CopyLoop& lines, cons
   for (std::int64_t i = 0; i < size; ++i) {
     copy(to + i * to_stride, from + i * from_stride, bytes);
   }
-}
-
-Plane take_runs(CopyNest& nest, std::int64_t bytes) {
-  const auto copy = bytes < 8      ? copy_runs<copy_two<Unit4>>
-                    : bytes <= 16  ? copy_runs<copy_two<Unit8>>
-                    : bytes <= 32  ? copy_runs<copy_two<Unit16>>
-                    : bytes <= 64  ? copy_runs<copy_four>
-                    : bytes <= 128 ? copy_runs<copy_eight>
-                                   : copy_runs<copy_many>;
-  return {copy, nest.take_last(), {bytes, 1, 1}};
 }
 
 // Lines of units that are contiguous on one side at most. The loops are taken by value: for all that the
@@ -152,13 +135,35 @@ void transpose(std::byte* to, const std::byte* from, const CopyLoop& lines, cons
   }
 }
 
+jit::KernelArgs args_of(const CopyCall& call) {
+  jit::KernelArgs args;
+  args.outer = call.outer.size;
+  args.outer_stride = {.activation = call.outer.from, .diff_src = call.outer.to};
+  args.inner = call.line.size;
+  args.axis = call.rows.size;
+  args.axis_stride = {.activation = call.rows.from, .diff_src = call.line.to};
+  return args;
+}
+
+}  // namespace
+
+StridedCopy::Plane StridedCopy::take_runs(CopyNest& nest, std::int64_t bytes) {
+  const auto copy = bytes < 8      ? copy_runs<copy_two<Unit4>>
+                    : bytes <= 16  ? copy_runs<copy_two<Unit8>>
+                    : bytes <= 32  ? copy_runs<copy_two<Unit16>>
+                    : bytes <= 64  ? copy_runs<copy_four>
+                    : bytes <= 128 ? copy_runs<copy_eight>
+                                   : copy_runs<copy_many>;
+  return {copy, nest.take_last(), {bytes, 1, 1}};
+}
+
 template <typename Unit>
-Plane take_units(CopyNest& nest, TileSide tile) {
+StridedCopy::Plane StridedCopy::take_units(CopyNest& nest, TileSide tile) {
   const CopyPlane plane = take_plane(nest, sizeof(Unit), tile);
   return {plane.is_transposed ? transpose<Unit> : copy_lines<Unit>, plane.lines, plane.line};
 }
 
-Plane plane_of(CopyNest& nest, std::int64_t bytes, TileSide tile) {
+StridedCopy::Plane StridedCopy::plane_of(CopyNest& nest, std::int64_t bytes, TileSide tile) {
   switch (bytes) {
     case 2:
       return take_units<Unit2>(nest, tile);
@@ -173,47 +178,33 @@ Plane plane_of(CopyNest& nest, std::int64_t bytes, TileSide tile) {
   }
 }
 
-jit::KernelArgs args_of(const CopyCall& call) {
-  jit::KernelArgs args;
-  args.outer = call.outer.size;
-  args.outer_stride = {.activation = call.outer.from, .diff_src = call.outer.to};
-  args.inner = call.line.size;
-  args.axis = call.rows.size;
-  args.axis_stride = {.activation = call.rows.from, .diff_src = call.line.to};
-  return args;
-}
-
-void copy(std::byte* to, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit,
-          TileSide tile, const CompiledKernel* kernel) {
-  CopyNest nest(loops);
-  const std::int64_t bytes = nest.take_run(unit);
+StridedCopy::StridedCopy(std::span<const CopyLoop> loops, std::int64_t unit, TileSide tile,
+                         const CompiledKernel* kernel)
+    : nest_(loops) {
+  const std::int64_t bytes = nest_.take_run(unit);
   if (kernel != nullptr) {
-    if (const std::optional<CopyCall> call = take_call(nest, bytes, kernel->spec)) {
-      jit::KernelArgs args = args_of(*call);
-      nest.run(to, from, [&](std::byte* plane_to, const std::byte* plane_from) {
-        args.activation = plane_from;
-        args.diff_src = plane_to;
-        kernel->entry(&args);
-      });
+    if (const std::optional<CopyCall> call = take_call(nest_, bytes, kernel->spec)) {
+      kernel_ = kernel;
+      args_ = args_of(*call);
       return;
     }
   }
-  const Plane plane = plane_of(nest, bytes, tile);
-  nest.run(to, from, [&plane](std::byte* plane_to, const std::byte* plane_from) {
-    plane.copy(plane_to, plane_from, plane.lines, plane.line);
+  plane_ = plane_of(nest_, bytes, tile);
+}
+
+void StridedCopy::run(std::byte* to, const std::byte* from) const {
+  if (kernel_ == nullptr) {
+    nest_.run(to, from, [this](std::byte* plane_to, const std::byte* plane_from) {
+      plane_.copy(plane_to, plane_from, plane_.lines, plane_.line);
+    });
+    return;
+  }
+  jit::KernelArgs args = args_;
+  nest_.run(to, from, [&](std::byte* plane_to, const std::byte* plane_from) {
+    args.activation = plane_from;
+    args.diff_src = plane_to;
+    kernel_->entry(&args);
   });
-}
-
-}  // namespace
-
-void pack(std::byte* tile, const std::byte* from, std::span<const CopyLoop> loops, std::int64_t unit,
-          const CompiledKernel* kernel) {
-  copy(tile, from, loops, unit, TileSide::to, kernel);
-}
-
-void unpack(std::byte* to, const std::byte* tile, std::span<const CopyLoop> loops, std::int64_t unit,
-            const CompiledKernel* kernel) {
-  copy(to, tile, loops, unit, TileSide::from, kernel);
 }
 
 }  // namespace gradjit::detail

@@ -1,5 +1,6 @@
 #include "src/plan/tile_layout.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -22,6 +23,11 @@ TileLayout::TileLayout(const Plan& plan, const std::array<std::int64_t, max_rank
   }
   axis_stride_ = axis_is_outermost ? stride : plan.element_size;
   bytes_ = axis_is_outermost ? stride * axis_steps : stride;
+}
+
+bool TileLayout::is_for(const std::array<std::int64_t, max_rank>& steps, std::int64_t axis_steps) const {
+  return axis_steps == axis_steps_ &&
+         std::equal(steps.begin(), steps.begin() + plan_.loops().size(), steps_.begin());
 }
 
 /// Packed rows are adjacent. Others lie an odd number of cache lines apart: steps of a power of two would
@@ -56,14 +62,17 @@ std::span<const CopyLoop> TileLayout::copy_loops(Loops& room, std::size_t tensor
   return loops;
 }
 
+std::int64_t staged_axis_steps(const Plan& plan) {
+  return plan.is_segmented() ? plan.update_steps : plan.axis.size;
+}
+
 std::optional<jit::KernelSpec> copy_spec_of(const Plan& plan, std::size_t tensor) {
   if (!plan.staged[tensor]) {
     return std::nullopt;
   }
-  const std::int64_t axis_steps = plan.is_segmented() ? plan.update_steps : plan.axis.size;
   const TileSide tile = tensor == diff_src ? TileSide::from : TileSide::to;
   TileLayout::Loops room;
-  return copy_spec_of(TileLayout(plan, plan.block, axis_steps).copy_loops(room, tensor, tile),
+  return copy_spec_of(TileLayout(plan, plan.block, staged_axis_steps(plan)).copy_loops(room, tensor, tile),
                       plan.element_size, tile, plan.spec.isa);
 }
 

@@ -17,6 +17,9 @@ class TileLayout {
   /// it.
   TileLayout(const Plan& plan, const std::array<std::int64_t, max_rank>& steps, std::int64_t axis_steps);
 
+  /// Whether blocks of so many steps have the same tiles.
+  [[nodiscard]] bool is_for(const std::array<std::int64_t, max_rank>& steps, std::int64_t axis_steps) const;
+
   [[nodiscard]] std::int64_t positions() const { return positions_; }
   [[nodiscard]] std::int64_t axis_stride() const { return axis_stride_; }
   /// From one position of an outer loop to the next; between rows if that is what the positions are.
@@ -40,6 +43,9 @@ class TileLayout {
   std::int64_t bytes_ = 0;
   std::array<std::int64_t, max_rank> loop_stride_;
 };
+
+/// Steps along the axis of most tiles.
+[[nodiscard]] std::int64_t staged_axis_steps(const Plan& plan);
 
 /// The kernel that copies a staged tensor, or nothing if plain code does.
 [[nodiscard]] std::optional<jit::KernelSpec> copy_spec_of(const Plan& plan, std::size_t tensor);

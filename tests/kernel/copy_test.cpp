@@ -52,9 +52,9 @@ void expect_copies(const CompiledKernel& kernel, const std::vector<CopyLoop>& lo
     }
   }
   std::vector<std::byte> expected(to.bytes().begin(), to.bytes().end());
-  const auto copy = kernel.spec.loop == Loop::unpack ? detail::unpack : detail::pack;
-  copy(expected.data(), from.data(), loops, size, nullptr);
-  copy(to.data(), from.data(), loops, size, &kernel);
+  const auto tile = kernel.spec.loop == Loop::unpack ? detail::TileSide::from : detail::TileSide::to;
+  detail::StridedCopy(loops, size, tile).run(expected.data(), from.data());
+  detail::StridedCopy(loops, size, tile, &kernel).run(to.data(), from.data());
   ASSERT_EQ(std::memcmp(to.data(), expected.data(), expected.size()), 0) << kernel.name;
 
   detail::CopyNest nest(loops);

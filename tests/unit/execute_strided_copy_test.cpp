@@ -71,9 +71,9 @@ void expect_copies(const std::vector<CopyLoop>& loops, std::int64_t unit, std::m
     std::memcpy(expected.start() + t, from.start() + f, static_cast<std::size_t>(unit));
   });
   Buffer other = to;
-  pack(to.start(), from.start(), loops, unit);
+  StridedCopy(loops, unit, TileSide::to).run(to.start(), from.start());
   ASSERT_EQ(to.bytes, expected.bytes);
-  unpack(other.start(), from.start(), loops, unit);
+  StridedCopy(loops, unit, TileSide::from).run(other.start(), from.start());
   ASSERT_EQ(other.bytes, expected.bytes);
 }
 
