@@ -1,5 +1,7 @@
 #include "src/plan/choose_tiles.hpp"
 
+#include <algorithm>
+
 #include "src/plan/layout.hpp"
 #include "src/plan/tile_layout.hpp"
 #include "src/plan/tiles.hpp"
@@ -19,6 +21,7 @@ namespace cost {
 constexpr double tile = 50;  ///< Since copies are worked out beforehand; it was 100.
 constexpr double kernel_run = 2.5;
 constexpr double kernel_vector = 2.5;  ///< Sixteen elements.
+constexpr double partial_vector = 5;   ///< The same at the end of a run of EluBackward, besides.
 constexpr double plane = 9;            ///< Of a transposing kernel.
 constexpr double square_of_4_bytes = 3;
 constexpr double square_of_2_bytes = 8;
@@ -68,8 +71,15 @@ double cost_of_copy(const Plan& plan, const TileLayout& tiles, std::size_t tenso
     return units * (cost::run + count(bytes) * cost::run_byte);
   }
   const CopyPlane plane = take_plane(nest, bytes, tile);
-  return plane.is_transposed ? count(nest.steps()) * cost::transposed_plane + units * cost::transposed_unit
-                             : count(nest.steps() * plane.lines.size) * cost::line + units * cost::unit;
+  const double planes = count(nest.steps());
+  if (!plane.is_transposed) {
+    return planes * count(plane.lines.size) * cost::line + units * cost::unit;
+  }
+  // What is narrower than the squares that are transposed at once goes line by line.
+  const std::int64_t lines = std::min(plane.lines.size, plane.line.size);
+  return planes * cost::transposed_plane + (lines * bytes < 16
+                                                ? planes * count(lines) * cost::line + units * cost::unit
+                                                : units * cost::transposed_unit);
 }
 
 /// Adjacent positions that a kernel takes at once.
@@ -91,7 +101,9 @@ double cost_of(const Plan& plan) {
   const bool has_rows = plan.spec.loop == Loop::rows || plan.spec.loop == Loop::packed_rows;
   const double vectors = has_rows ? count(run) * pieces(plan.axis.size, vector_elements)
                                   : pieces(run, vector_elements) * count(plan.axis.size);
-  double cost = cost::tile + count(runs) * (cost::kernel_run + vectors * cost::kernel_vector);
+  const bool has_partial = plan.spec.loop == Loop::elements && run % vector_elements != 0;
+  double cost = cost::tile + count(runs) * (cost::kernel_run + vectors * cost::kernel_vector +
+                                            (has_partial ? cost::partial_vector : 0));
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     cost += plan.staged[tensor] ? cost_of_copy(plan, tiles, tensor) : 0;
   }
@@ -110,16 +122,23 @@ void choose_tiles(Plan& plan, std::int64_t target) {
     return;
   }
   double least = cost_of(plan);
+  const auto consider = [&](const Plan& other) {
+    if (const double cost = cost_of(other); cost < least) {
+      plan = other;
+      least = cost;
+    }
+  };
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    for (std::size_t last = 0; last < untiled.loops().size(); ++last) {
-      Plan other = untiled;
-      order_by(other.loops(), tensor);
-      move_loop(other.loops(), last, other.loops().size() - 1);
-      make_dense_tiles(other, target);
-      if (const double cost = cost_of(other); cost < least) {
-        plan = other;
-        least = cost;
-      }
+    Plan ordered = untiled;
+    order_by(ordered.loops(), tensor);
+    if (Plan like = ordered; make_tiles_like(like, tensor, target)) {
+      consider(like);
+    }
+    for (std::size_t last = 0; last < ordered.loops().size(); ++last) {
+      Plan dense = ordered;
+      move_loop(dense.loops(), last, dense.loops().size() - 1);
+      make_dense_tiles(dense, target);
+      consider(dense);
     }
   }
 }

@@ -121,46 +121,22 @@ std::size_t loops_outside(const Plan& plan) {
   return plan.loops().size() - std::min(taken, plan.loops().size());
 }
 
-/// A step of loop `i` goes on, in diff_src, where the loop inside ends.
-bool goes_on(const DimList& loops, std::size_t i) {
-  return loops[i].stride[diff_src] == loops[i + 1].stride[diff_src] * loops[i + 1].size;
+/// A step of loop `i` goes on, in a tensor, where the loop inside ends.
+bool goes_on_in(std::size_t tensor, const DimList& loops, std::size_t i) {
+  return goes_on(loops[i].stride[tensor], loops[i + 1].stride[tensor], loops[i + 1].size);
 }
 
-/// Whether tiles can have the shape of a part of diff_src: its innermost loop whole, then the one around it.
-bool can_follow_diff_src(const Plan& plan, const DimList& loops) {
+bool has_adjacent_runs(const Plan& plan, std::size_t tensor) {
+  const DimList& loops = plan.loops();
   const std::size_t last = loops.size() - 1;
-  const bool is_columns = plan.spec.loop == jit::Loop::columns;
-  const bool takes_runs = is_columns ? last > 0 : plan.spec.loop == jit::Loop::elements && last > 1;
-  return takes_runs && plan.spec.step == 1 &&
-         loops[last].size * plan.axis.size <= greatest_tile / cut_tiles &&
-         loops[last].stride[diff_src] == plan.element_size && loops[last].size >= short_run &&
-         loops[last].size <= longest_whole_run && goes_on(loops, last - 1);
+  return loops[last].stride[tensor] == plan.element_size && loops[last].size <= longest_whole_run &&
+         loops[last].size * plan.axis.size <= greatest_tile / cut_tiles && last > 0 &&
+         goes_on_in(tensor, loops, last - 1);
 }
 
-/// Makes tiles that lie as parts of diff_src, which need not be staged then: only inputs that lie otherwise.
-/// `loops` are in the order of its memory.
-void follow_diff_src(Plan& plan, const DimList& loops, std::int64_t target) {
-  plan.loops() = loops;
-  plan.dense = plan.run = loops.size() - 1;
-  for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
-    plan.staged[tensor] = std::any_of(loops.begin(), loops.end(), [tensor](const Dim& loop) {
-      return loop.stride[tensor] != loop.stride[diff_src];
-    });
-  }
-  const std::int64_t runs = plan.spec.loop == jit::Loop::columns ? cut_tiles : whole_runs;
-  Tile tile(plan, std::max(target, loops[plan.dense].size * runs));
-  tile.take_whole(plan.dense);
-  want_loops(plan, tile);
-  tile.grow_wanted();
-  tile.grow_others(0);
-  tile.even_out();
-  while (plan.run > 0 && plan.block[plan.run] == loops[plan.run].size && goes_on(loops, plan.run - 1)) {
-    --plan.run;
-  }
-  plan.outer = plan.run > 0 ? plan.run - 1 : Plan::none;
-  if (tile.positions(loops_outside(plan)) > 1) {
-    stage_all(plan);
-  }
+bool lie_alike(const DimList& loops, std::size_t a, std::size_t b) {
+  return std::all_of(loops.begin(), loops.end(),
+                     [a, b](const Dim& loop) { return loop.stride[a] == loop.stride[b]; });
 }
 
 }  // namespace
@@ -184,6 +160,34 @@ void make_dense_tiles(Plan& plan, std::int64_t target) {
   tile.even_out();
 }
 
+bool make_tiles_like(Plan& plan, std::size_t tensor, std::int64_t target) {
+  const bool takes_runs = plan.spec.loop == jit::Loop::elements || plan.spec.loop == jit::Loop::columns;
+  if (!takes_runs || plan.spec.step != 1 || !has_adjacent_runs(plan, tensor)) {
+    return false;
+  }
+  const DimList& loops = plan.loops();
+  plan.dense = plan.run = loops.size() - 1;
+  for (std::size_t other = 0; other < tensor_count; ++other) {
+    plan.staged[other] = !lie_alike(loops, other, tensor);
+  }
+  const std::int64_t runs = plan.spec.loop == jit::Loop::columns ? cut_tiles : whole_runs;
+  Tile tile(plan, std::max(target, loops[plan.dense].size * runs));
+  tile.take_whole(plan.dense);
+  want_loops(plan, tile);
+  tile.grow_wanted();
+  tile.grow_others(0);
+  tile.even_out();
+  while (plan.run > 0 && plan.block[plan.run] == loops[plan.run].size &&
+         goes_on_in(tensor, loops, plan.run - 1)) {
+    --plan.run;
+  }
+  plan.outer = plan.run > 0 ? plan.run - 1 : Plan::none;
+  if (tile.positions(loops_outside(plan)) > 1) {
+    stage_all(plan);
+  }
+  return true;
+}
+
 void make_tiles(Plan& plan, std::int64_t target) {
   // The loop of a transposed tensor becomes the kernel's outer loop.
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
@@ -202,14 +206,6 @@ void make_tiles(Plan& plan, std::int64_t target) {
     stage_all(plan);
   }
   tile.grow_others(plan.stages_all() ? 0 : loops_outside(plan));
-  if (plan.stages_all() || tile.positions(plan.loops().size()) < target / 2) {
-    DimList loops = plan.loops();
-    order_and_merge(loops);
-    if (can_follow_diff_src(plan, loops)) {
-      follow_diff_src(plan, loops, target);
-      return;
-    }
-  }
   tile.even_out();
 }
 

@@ -67,13 +67,11 @@ inline constexpr std::int64_t few_lanes = 7;
 /// and 0.73, on AVX-512 0.67 and 0.58. f32, and three columns or more, gain with any axis.)
 inline constexpr std::int64_t least_axis_of_two = 32;
 
-/// Where tiles follow diff_src, they hold up to so many steps of its innermost loop, and about so many times
-/// these. (That and no copy of diff_src brought 20 to 40 % with three tensors in three orders, tiles of 4096
-/// elements whatever the loop only half of that.)
-/// Columns have cut_tiles of these, for a whole axis. (LogSoftmaxBackward in three orders, the axis outermost
-/// in diff_src, went from up to 3.3 times the dense case to up to 2.3.)
+/// Where tiles lie as parts of one tensor, they hold up to so many steps of its innermost loop, and about so
+/// many times these: for columns, whose axis is whole, cut_tiles of them. (From 32 to 256 runs, no difference
+/// could be measured.)
 inline constexpr std::int64_t longest_whole_run = 128;
-inline constexpr std::int64_t whole_runs = 256;
+inline constexpr std::int64_t whole_runs = 64;
 
 /// How many columns are worked on side by side: as many as keep what is read twice in the second-level
 /// cache, within these limits. Their sums stay in the first level.
