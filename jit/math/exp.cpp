@@ -66,7 +66,11 @@ void ExpEmitter::hoist(int reserve) {
 }
 
 void ExpEmitter::fast(std::span<ExpRegisters> vectors) {
-  reduce(vectors, number_is_exponent_);
+  reduce(vectors);
+  from_reduced(vectors);
+}
+
+void ExpEmitter::from_reduced(std::span<ExpRegisters> vectors) {
   if (model_.table_bits == 0) {
     polynomial(vectors);
   }

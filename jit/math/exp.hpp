@@ -25,8 +25,14 @@ class ExpEmitter {
   /// Puts constants into registers while more than `reserve` stay free.
   void hoist(int reserve);
 
-  /// For x from fast_from to fast_to. Several vectors at once hide the latency.
+  /// For x that one multiplication scales. Several vectors at once hide the latency.
   void fast(std::span<ExpRegisters> vectors);
+  /// The same in two steps. Between them, `number` has n, and where that is not `mantissa`, that is free.
+  void reduce(std::span<ExpRegisters> vectors) { reduce(vectors, number_is_exponent_); }
+  [[nodiscard]] const Vec& number(const ExpRegisters& vector) const {
+    return number_is_exponent_ ? vector.power : vector.mantissa;
+  }
+  void from_reduced(std::span<ExpRegisters> vectors);
   /// For any x: p and, as integers, N + 127.
   void careful_mantissa(ExpRegisters& vector);
 

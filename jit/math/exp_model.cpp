@@ -96,10 +96,9 @@ ExpModel elu_exp_model(DataType dtype, float alpha) {
   }
   set_reduction(model, exponent, dtype == DataType::f32);
   model.fast_from = argument_of(lowest_single_exponent + 1, exponent);
-  model.fast_to = std::numeric_limits<float>::infinity();  // src > 0 does not use the product
   // p * 2^-300 * g is less than half the smallest subnormal for every finite g.
   model.lowest = argument_of(-300, exponent);
-  model.highest = model.fast_to;
+  model.highest = std::numeric_limits<float>::infinity();  // src > 0 does not use the product
   return model;
 }
 
@@ -107,8 +106,6 @@ ExpModel log_softmax_exp_model() {
   ExpModel model;
   set_polynomial(model, degree_6, 1.0F);
   set_reduction(model, 0, true);
-  model.fast_from = -86.0F;
-  model.fast_to = 86.0F;
   model.lowest = argument_of(-151, 0);
   model.highest = argument_of(129, 0);
   return model;

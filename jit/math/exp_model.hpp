@@ -41,9 +41,8 @@ struct ExpModel {
   std::array<float, 4> table{};
   std::array<float, 4> table_low{};
 
-  /// For x in [fast_from, fast_to], 2^N and p * 2^N are normal numbers: one multiplication scales.
+  /// EluBackward's: for x from here to 0, 2^N and p * 2^N are normal numbers, and one multiplication scales.
   float fast_from = 0;
-  float fast_to = 0;
   /// Beyond these, results are the same as at them (zero, or infinite).
   float lowest = 0;
   float highest = 0;
@@ -52,6 +51,9 @@ struct ExpModel {
 /// N below this is applied in further steps, after the multiplication by diff_dst: see
 /// `portable/kernels.cpp`.
 inline constexpr int lowest_single_exponent = -125;
+
+/// LogSoftmaxBackward's: with n from minus this to this, which is |x| to 86, one multiplication scales.
+inline constexpr float greatest_fast_number = 124;
 
 /// alpha * exp(src) of EluBackward, for a finite alpha > 0. bf16 and f16 results get by with shorter
 /// polynomials: degrees 4 and 5, relative errors 2^-17.5 and 2^-21.1.

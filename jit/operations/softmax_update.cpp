@@ -14,7 +14,7 @@ SoftmaxUpdate::SoftmaxUpdate(VectorUnit& v, Elements& elements, Tensors& tensors
       model_(log_softmax_exp_model()),
       exp_(v, model_),
       magnitude_bits_(v.constant_bits(0x7FFFFFFFU)),
-      fast_to_(v.constant(model_.fast_to)) {}
+      greatest_fast_number_(v.constant(greatest_fast_number)) {}
 
 void SoftmaxUpdate::hoist(int reserve) {
   const int per_vector = exp_.registers_per_vector();
@@ -22,7 +22,7 @@ void SoftmaxUpdate::hoist(int reserve) {
   unroll_ = std::clamp((v_.free_registers() - scratch) / per_vector, 1, 4);
   const int held = std::max(unroll_ * per_vector + scratch, reserve);
   exp_.hoist(held);
-  std::array rest{&magnitude_bits_, &fast_to_};
+  std::array rest{&magnitude_bits_, &greatest_fast_number_};
   v_.hoist(rest, held);
 }
 
@@ -45,20 +45,17 @@ void SoftmaxUpdate::group(const Group& group) {
       elements_.load(lanes[static_cast<std::size_t>(i)].x, group.at(tensors_.activation(), i), group.tail);
     }
   }
-  v_.assembler().mark("is any |dst| great?");
-  const Vec& greatest = lanes[0].power;
-  v_.bit_and(greatest, lanes[0].x, magnitude_bits_);
-  for (std::size_t i = 1; i < lanes.size(); ++i) {
-    v_.max_magnitude(greatest, lanes[i].x, magnitude_bits_, lanes[i].power);
-  }
   const auto careful = std::make_shared<Xbyak::Label>();
   const auto done = std::make_shared<Xbyak::Label>();
-  v_.jump_if_any(v_.compare(greatest, Compare::not_less_equal_or_nan, fast_to_), *careful);
+  v_.assembler().mark("dst = n * ln 2 + r");
+  exp_.reduce(lanes);
+  v_.assembler().mark("is any |dst| great?");
+  jump_if_great(lanes, *careful);
   v_.assembler().later([this, group, careful, done] { put_off(group, *careful, *done); });
 
   v_.assembler().mark("exp(dst) of " + std::to_string(group.vectors) +
                       (group.vectors == 1 ? " vector" : " vectors"));
-  exp_.fast(lanes);
+  exp_.from_reduced(lanes);
   v_.assembler().mark("diff_src = diff_dst - exp(dst) * sum");
   if (in_pairs) {
     finish_in_pairs(group, lanes);
@@ -68,6 +65,16 @@ void SoftmaxUpdate::group(const Group& group) {
     }
   }
   v_.assembler().L(*done);
+}
+
+/// By n, which unlike dst is no signaling NaN: an instruction that takes one would lose what it has found.
+void SoftmaxUpdate::jump_if_great(const std::vector<ExpRegisters>& vectors, const Xbyak::Label& careful) {
+  const Vec& greatest = vectors[0].mantissa;
+  v_.bit_and(greatest, exp_.number(vectors[0]), magnitude_bits_);
+  for (std::size_t i = 1; i < vectors.size(); ++i) {
+    v_.max_magnitude(greatest, exp_.number(vectors[i]), magnitude_bits_, vectors[i].mantissa);
+  }
+  v_.jump_if_any(v_.compare(greatest, Compare::not_less_equal_or_nan, greatest_fast_number_), careful);
 }
 
 void SoftmaxUpdate::finish_in_pairs(const Group& group, std::vector<ExpRegisters>& vectors) {

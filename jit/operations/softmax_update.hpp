@@ -11,8 +11,8 @@ namespace gradjit::jit {
 
 /// Emits diff_src = diff_dst - exp(dst) * sum, the second half of LogSoftmaxBackward.
 ///
-/// An exp that one multiplication by 2^N cannot scale (|dst| > 86, infinite or NaN) is left to code apart
-/// from the loops.
+/// An exp that one multiplication by 2^N cannot scale (|dst| > 86, or infinite) is left to code apart from
+/// the loops.
 class SoftmaxUpdate {
  public:
   SoftmaxUpdate(VectorUnit& v, Elements& elements, Tensors& tensors);
@@ -46,6 +46,7 @@ class SoftmaxUpdate {
   void finish_in_pairs(const Group& group, std::vector<ExpRegisters>& vectors);
   void put_off(const Group& group, Xbyak::Label& careful, const Xbyak::Label& done);
   void careful_exp();
+  void jump_if_great(const std::vector<ExpRegisters>& vectors, const Xbyak::Label& careful);
 
   VectorUnit& v_;
   Elements& elements_;
@@ -53,7 +54,7 @@ class SoftmaxUpdate {
   ExpModel model_;
   ExpEmitter exp_;
   Constant magnitude_bits_;
-  Constant fast_to_;
+  Constant greatest_fast_number_;
   int unroll_ = 1;
   std::optional<ExpRegisters> careful_registers_;
   Xbyak::Label careful_exp_;

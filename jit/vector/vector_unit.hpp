@@ -128,8 +128,9 @@ class VectorUnit {
   void max(const Vec& to, const Vec& a, const Value& b);
   void min(const Vec& to, const Vec& a, const Value& b);
 
-  /// greatest = the greater of it, which is no less than 0, and |x|. A NaN is either kept or passed over.
-  /// `magnitude_bits` is what is not the sign. `scratch` is lost.
+  /// greatest = the greater of it, which is no less than 0, and |x|. A NaN is either kept or passed over, a
+  /// signaling one must not be there. `magnitude_bits` is what is not the sign. `scratch` is lost, and may be
+  /// x.
   virtual void max_magnitude(const Vec& greatest, const Vec& x, const Value& magnitude_bits,
                              const Vec& scratch) = 0;
 

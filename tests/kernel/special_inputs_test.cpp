@@ -122,6 +122,30 @@ TEST_P(SpecialInputs, LogSoftmaxBackward) {
   }
 }
 
+/// Two in the same lane of different vectors: neither hides the other from what looks for them.
+TEST_P(SpecialInputs, LogSoftmaxBackwardWithTwoInALane) {
+  const Bits specials = special_activations(GetParam());
+  const auto kinds = static_cast<std::int64_t>(specials.size());
+  constexpr std::int64_t length = 200;
+  for (const std::size_t distance : {8U, 16U}) {
+    StridedCase c{.is_elu = false, .dtype = GetParam(), .axis = 1};
+    c.dims = {kinds * kinds, length};
+    const Dims strides = dense_strides(c.dims);
+    c.strides = {strides, strides, strides};
+    const auto count = static_cast<std::size_t>(elements_of(c));
+    c.values = {Bits(count, encode(c.dtype, -0.5F)), Bits(count, encode(c.dtype, 0.25F))};
+    std::size_t first = 3;
+    for (const std::uint32_t one : specials) {
+      for (const std::uint32_t other : specials) {
+        c.values[0][first] = one;
+        c.values[0][first + distance] = other;
+        first += length;
+      }
+    }
+    ASSERT_EQ(difference(c, factories_, serial_executor()), "") << "at a distance of " << distance;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllTypes, SpecialInputs,
                          testing::Values(DataType::f32, DataType::bf16, DataType::f16),
                          [](const auto& test) { return std::string(name_of(test.param)); });
