@@ -127,9 +127,7 @@ bool takes_step(const KernelSpec& spec, std::int64_t step) {
   if (spec.loop != Loop::elements && spec.loop != Loop::rows) {
     return false;
   }
-  // Here the masks that rounding to bf16 without an instruction takes are too many.
-  const bool lacks_masks = spec.isa == Isa::avx512 && spec.dtype == DataType::bf16 && step == 3;
-  return spec.isa != Isa::portable && step >= 2 && step <= 4 && !lacks_masks;
+  return spec.isa != Isa::portable && step >= 2 && step <= 4;
 }
 
 std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {

@@ -125,11 +125,11 @@ void StridedCopy::group(int vectors) {
     const Xbyak::RegExp adjacent = r64(adjacent_) + i * adjacent_bytes();
     const Xbyak::RegExp strided = r64(strided_) + i * strided_bytes();
     if (packs_) {
-      units_->load_strided(elements, strided);
+      units_->load_strided(elements, strided, Tail{});
       units_->store_adjacent(adjacent, elements);
     } else {
       units_->load_adjacent(elements, adjacent);
-      units_->store_strided(strided, elements);
+      units_->store_strided(strided, elements, Tail{});
     }
   }
 }

@@ -50,7 +50,8 @@ class Avx2Units : public Units {
 
 /// Strided elements lie in `step` pieces of memory, a vector long each, of which the last ends at the last
 /// element. No two have elements in the same lane: blends lay them over one another, and one permutation puts
-/// the elements in order. Stores go one by one: those with a mask take longer on several processors.
+/// the elements in order. Stores, and partial vectors, go one by one: those with a mask take longer on
+/// several processors.
 class Avx2StridedUnits : public StridedUnits {
  public:
   Avx2StridedUnits(Avx2& v, int size, int step, Strided what)
@@ -69,7 +70,11 @@ class Avx2StridedUnits : public StridedUnits {
     size_ == 2 ? a_.vmovups(a_.xword[to], xmm(from)) : a_.vmovups(a_.yword[to], ymm(from));
   }
 
-  void load_strided(const Vec& to, const Xbyak::RegExp& from) override {
+  void load_strided(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
+    if (!tail.whole()) {
+      load_singly(to, from, tail);
+      return;
+    }
     load_adjacent(to, from);
     for (int piece = 1; piece < step_; ++piece) {
       const Xbyak::Address at = a_.ptr[from + piece * piece_distance * size_];
@@ -79,16 +84,15 @@ class Avx2StridedUnits : public StridedUnits {
     size_ == 2 ? a_.vpshufb(xmm(to), xmm(to), xmm(order_)) : a_.vpermps(ymm(to), ymm(order_), ymm(to));
   }
 
-  void store_strided(const Xbyak::RegExp& to, const Vec& from) override {
-    const int per_quad = 16 / size_;
+  void store_strided(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
     const Vec upper = v_.vec("upper half");
     if (size_ == 4) {
       a_.vextracti128(xmm(upper), ymm(from), 1);
     }
-    for (int i = 0; i < strided_count; ++i) {
+    for_each_element(tail, [&](int i) {
       const Xbyak::RegExp at = to + i * step_ * size_;
-      const Xbyak::Xmm quad = xmm(i < per_quad ? from : upper);
-      const auto lane = static_cast<std::uint8_t>(i % per_quad);
+      const Xbyak::Xmm quad = xmm(i < per_quad() ? from : upper);
+      const auto lane = static_cast<std::uint8_t>(i % per_quad());
       if (size_ == 2) {
         a_.vpextrw(a_.word[at], quad, lane);
       } else if (lane == 0) {
@@ -96,10 +100,43 @@ class Avx2StridedUnits : public StridedUnits {
       } else {
         a_.vpextrd(a_.dword[at], quad, lane);
       }
-    }
+    });
   }
 
  private:
+  [[nodiscard]] int per_quad() const { return 16 / size_; }
+
+  /// Emits `body(i)` for each element. Where a register counts them, each is preceded by a branch to the end:
+  /// lines are mostly equally long.
+  template <typename Body>
+  void for_each_element(const Tail& tail, Body body) {
+    Xbyak::Label done;
+    const int most = tail.whole() ? strided_count : tail.count == nullptr ? tail.fixed : strided_count - 1;
+    for (int i = 0; i < most; ++i) {
+      if (tail.count != nullptr && i > 0) {
+        a_.cmp(Assembler::r32(*tail.count), i);
+        a_.jbe(done);
+      }
+      body(i);
+    }
+    a_.L(done);
+  }
+
+  void load_singly(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) {
+    const Vec upper = v_.vec("upper half");
+    v_.zero(to);
+    v_.zero(upper);
+    for_each_element(tail, [&](int i) {
+      const Xbyak::RegExp at = from + i * step_ * size_;
+      const Xbyak::Xmm quad = xmm(i < per_quad() ? to : upper);
+      const auto lane = static_cast<std::uint8_t>(i % per_quad());
+      size_ == 2 ? a_.vpinsrw(quad, quad, a_.word[at], lane) : a_.vpinsrd(quad, quad, a_.dword[at], lane);
+    });
+    if (size_ == 4) {
+      a_.vinserti128(ymm(to), ymm(to), xmm(upper), 1);
+    }
+  }
+
   /// From one piece to the next, in elements. It has no common factor with a step from 2 to 6, so that all
   /// elements between two multiples of it fall into different lanes.
   static constexpr int piece_distance = strided_count - 1;

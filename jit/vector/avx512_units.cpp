@@ -95,30 +95,49 @@ class Avx512StridedUnits : public StridedUnits {
     size_ == 2 ? a_.vmovups(a_.yword[to], ymm(from)) : a_.vmovups(a_.zword[to], zmm(from));
   }
 
-  void load_strided(const Vec& to, const Xbyak::RegExp& from) override {
+  Tail tail(const General& count) override {
+    Tail tail = StridedUnits::tail(count);
+    tail.places = a_.general("places of elements");
+    refresh(tail);
+    return tail;
+  }
+
+  void refresh(const Tail& tail) override {
+    const General end = a_.general("end of the elements");
+    const Xbyak::Reg64 places = Assembler::r64(tail.places);
+    a_.mov(places, places_of(strided_count));
+    a_.imul(Assembler::r32(end), Assembler::r32(*tail.count), step_);
+    a_.bzhi(places, places, Assembler::r64(end));
+  }
+
+  void load_strided(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) override {
+    PieceMasks masks(*this, tail);
     if (is_even() && pieces_ > 1) {
-      load_pair(to, from, 0);
-      if (pieces_ > 2) {
+      load_pair(to, from, 0, masks);
+      if (masks.pieces() > 2) {
         const Vec upper = v_.vec("upper half");
-        load_pair(upper, from, 2);
+        load_pair(upper, from, 2, masks);
         a_.vinserti64x4(zmm(to), zmm(to), ymm(upper), 1);
+      } else if (pieces_ > 2) {
+        a_.vmovaps(ymm(to), ymm(to));  // no upper half
       }
       return;
     }
-    for (int piece = 0; piece < pieces_; ++piece) {
-      const Xbyak::Zmm merged = zmm(to) | mask(piece);
+    for (int piece = 0; piece < masks.pieces(); ++piece) {
+      const Xbyak::Zmm merged = zmm(to) | masks.next();
       load_piece(piece == 0 ? merged | Xbyak::util::T_z : merged, from, piece);
     }
     permute(to, load_order_, to);
   }
 
-  void store_strided(const Xbyak::RegExp& to, const Vec& from) override {
+  void store_strided(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) override {
+    PieceMasks masks(*this, tail);
     const Vec spread = v_.vec("elements of a piece");
-    for (int piece = 0; piece < pieces_; ++piece) {
+    for (int piece = 0; piece < masks.pieces(); ++piece) {
       if (piece == 0 || is_even()) {
         permute(spread, store_orders_[static_cast<std::size_t>(piece)], from);
       }
-      const Xbyak::Address at = a_.zword[to + piece * vector_bytes] | mask(piece);
+      const Xbyak::Address at = a_.zword[to + piece * vector_bytes] | masks.next();
       size_ == 2 ? a_.vmovdqu16(at, zmm(spread)) : a_.vmovups(at, zmm(spread));
     }
   }
@@ -126,9 +145,58 @@ class Avx512StridedUnits : public StridedUnits {
  private:
   static constexpr int strided_count = 16;
 
+  /// The masks of a vector's pieces, one after the other.
+  class PieceMasks {
+   public:
+    PieceMasks(const Avx512StridedUnits& units, const Tail& tail) : units_(units), tail_(tail) {
+      if (!tail.whole()) {
+        rest_ = {units.a_.opmask_pool(), "lanes of a partial vector"};
+      }
+    }
+
+    /// How many pieces may have elements.
+    [[nodiscard]] int pieces() const {
+      return tail_.fixed == 0 ? units_.pieces_ : (tail_.fixed - 1) * units_.step_ / units_.lanes_ + 1;
+    }
+
+    Xbyak::Opmask next() {
+      const int piece = piece_++;
+      if (tail_.whole() || (tail_.fixed != 0 && piece + 1 < pieces())) {
+        return units_.mask(piece);
+      }
+      Assembler& a = units_.a_;
+      if (tail_.fixed != 0) {
+        const General bits = a.general("mask bits");
+        a.mov(Assembler::r64(bits), units_.places_of(tail_.fixed) >> (piece * units_.lanes_));
+        a.kmovq(k(rest_), Assembler::r64(bits));
+      } else if (piece == 0) {
+        a.kmovq(k(rest_), Assembler::r64(tail_.places));
+      } else {
+        a.kshiftrq(k(rest_), k(rest_), static_cast<std::uint8_t>(units_.lanes_));
+      }
+      return k(rest_);
+    }
+
+   private:
+    const Avx512StridedUnits& units_;
+    const Tail& tail_;
+    Opmask rest_;
+    int piece_ = 0;
+  };
+
   [[nodiscard]] bool is_even() const { return step_ % 2 == 0; }
   [[nodiscard]] Xbyak::Opmask mask(int piece) const {
     return k(masks_[mask_of_piece_[static_cast<std::size_t>(piece)]]);
+  }
+
+  /// A bit for each place from the first element on, set for those of `count` elements, of which 64 bits
+  /// tell.
+  [[nodiscard]] std::uint64_t places_of(int count) const {
+    std::uint64_t places = 0;
+    for (int element = 0; element < count; ++element) {
+      places |= std::uint64_t{1} << (element * step_);
+    }
+    return places;
   }
 
   /// Equal masks are kept once: there are few registers for them.
@@ -170,10 +238,14 @@ class Avx512StridedUnits : public StridedUnits {
   }
 
   /// The elements of pieces `first` and `first` + 1, in the lowest lanes.
-  void load_pair(const Vec& to, const Xbyak::RegExp& from, int first) {
+  void load_pair(const Vec& to, const Xbyak::RegExp& from, int first, PieceMasks& masks) {
     const Vec second = v_.vec("second piece");
-    load_piece(zmm(to) | mask(first) | Xbyak::util::T_z, from, first);
-    load_piece(zmm(second) | mask(first + 1) | Xbyak::util::T_z, from, first + 1);
+    load_piece(zmm(to) | masks.next() | Xbyak::util::T_z, from, first);
+    if (first + 1 < masks.pieces()) {
+      load_piece(zmm(second) | masks.next() | Xbyak::util::T_z, from, first + 1);
+    } else {
+      v_.zero(second);
+    }
     size_ == 2 ? a_.vpermt2w(zmm(to), zmm(load_order_), zmm(second))
                : a_.vpermt2ps(zmm(to), zmm(load_order_), zmm(second));
   }

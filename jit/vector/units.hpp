@@ -39,6 +39,9 @@ class Units {
 /// Moves elements of 2 or 4 bytes between a vector, where they are adjacent, and places `step` elements
 /// apart, `count()` at a time. Nothing outside of the elements is written, and nothing before the first or
 /// after the last is read.
+///
+/// A partial vector has a tail of less than `count()` elements, for which the step is 4 at most. The places
+/// of the others become zero.
 class StridedUnits {
  public:
   virtual ~StridedUnits() = default;
@@ -47,8 +50,15 @@ class StridedUnits {
 
   virtual void load_adjacent(const Vec& to, const Xbyak::RegExp& from) = 0;
   virtual void store_adjacent(const Xbyak::RegExp& to, const Vec& from) = 0;
-  virtual void load_strided(const Vec& to, const Xbyak::RegExp& from) = 0;
-  virtual void store_strided(const Xbyak::RegExp& to, const Vec& from) = 0;
+  virtual void load_strided(const Vec& to, const Xbyak::RegExp& from, const Tail& tail) = 0;
+  virtual void store_strided(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) = 0;
+  /// The same as those of `Elements`.
+  [[nodiscard]] virtual Tail tail(const General& count) {
+    Tail tail;
+    tail.count = &count;
+    return tail;
+  }
+  virtual void refresh(const Tail& /*tail*/) {}
 
  protected:
   explicit StridedUnits(int count) : count_(count) {}

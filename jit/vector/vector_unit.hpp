@@ -57,6 +57,7 @@ struct Tail {
   int fixed = 0;                   ///< Known at emission; 0: it is not, or all lanes are there.
   const General* count = nullptr;  ///< The register that has the number; null: it is fixed, or all.
   Opmask opmask;
+  General places;  ///< Elements that are not adjacent: a bit for each place in memory, set for theirs.
 
   [[nodiscard]] bool whole() const noexcept { return fixed == 0 && count == nullptr; }
 };
