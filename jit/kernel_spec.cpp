@@ -124,10 +124,8 @@ bool copies_step(Isa isa, std::int64_t step) {
 }
 
 bool takes_step(const KernelSpec& spec, std::int64_t step) {
-  if (spec.loop != Loop::elements && spec.loop != Loop::rows) {
-    return false;
-  }
-  return spec.isa != Isa::portable && step >= 2 && step <= 4;
+  const bool has_step = spec.operation != Operation::copy && spec.loop != Loop::few_columns;
+  return has_step && spec.isa != Isa::portable && step >= 2 && step <= 4;
 }
 
 std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {

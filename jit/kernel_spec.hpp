@@ -48,8 +48,8 @@ struct KernelSpec {
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`;
   /// few_columns: the length modulo `few_columns_modulus`.
   std::uint32_t axis_rest = 0;
-  /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or, for elements and
-  /// rows, what `takes_step` has. pack, unpack: what `copies_step` has.
+  /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or what `takes_step`
+  /// has. pack, unpack: what `copies_step` has.
   std::uint8_t step = 1;
   std::uint8_t columns = 0;  ///< few_columns: their number, 2 to `few_columns_limit`.
 
@@ -93,7 +93,7 @@ struct KernelSpecHash {
 /// What a kernel is called with; the layout is known to the generated code. Strides are in bytes.
 ///
 /// elements:     `outer` runs of `inner` adjacent elements each.
-/// packed_rows:  `outer` adjacent rows.
+/// packed_rows:  `outer` rows, all of whose elements are adjacent.
 /// rows:         `outer` rows of `axis` adjacent elements each.
 /// columns:      `outer` slabs of `axis` steps of `inner` adjacent columns each.
 /// few_columns:  `outer` slabs of `axis` adjacent steps of as many adjacent columns as the code knows; only

@@ -17,6 +17,7 @@
 #include "jit/operations/softmax_update.hpp"
 #include "jit/operations/tree_sum.hpp"
 #include "jit/vector/loops.hpp"
+#include "jit/vector/strided_elements.hpp"
 
 namespace gradjit::jit {
 
@@ -32,6 +33,13 @@ class Columns {
   [[nodiscard]] Xbyak::Address argument(std::size_t offset) const {
     return a_.qword[Assembler::args() + static_cast<int>(offset)];
   }
+
+  /// Where a list with so many bytes for a column has the one that `loop_` is at.
+  [[nodiscard]] Xbyak::RegExp in_list(int bytes) const {
+    return column_.held() ? r64(column_) * bytes : loop_.offset() * (bytes / elements_->size());
+  }
+  void first_column();
+  void next_columns(int vectors);
 
   void slab();
   void sum_slab();
@@ -51,6 +59,7 @@ class Columns {
   Tensors tensors_;
   ElementLoop loop_;
   General totals_;  ///< Then the sums.
+  General column_;  ///< The number of the one that `loop_` is at, where the offset does not tell.
   // While a slab is summed:
   General step_;
   General fifth_step_;
@@ -69,11 +78,15 @@ Columns::Columns(const KernelSpec& spec, VectorUnit& v)
     : spec_(spec),
       v_(v),
       a_(v.assembler()),
-      elements_(v.elements(spec.dtype)),
+      elements_(elements_of(spec, v)),
       tensors_(a_, spec),
       loop_(a_, *elements_, tensors_.aligned()),
       totals_(a_.general("totals of columns")),
-      update_(v, *elements_, tensors_) {}
+      update_(v, *elements_, tensors_) {
+  if (static_cast<int>(sizeof(float)) % elements_->size() != 0) {
+    column_ = a_.general("number of the column");
+  }
+}
 
 void Columns::emit() {
   a_.sub(a_.rsp, frame_bytes);
@@ -146,6 +159,7 @@ void Columns::clear_totals() {
 /// Adds the columns of `steps` steps to the totals. `step_` goes along with the columns.
 void Columns::add_steps(int steps) {
   a_.lea(r64(fifth_step_), a_.ptr[r64(step_) + r64(stride_) * 4]);
+  first_column();
   loop_.emit_singly("sum of diff_dst", steps, [&](const Tail& tail) {
     std::vector<Summand> summands;
     for (int i = 0; i < steps; ++i) {
@@ -155,10 +169,11 @@ void Columns::add_steps(int steps) {
       summands.push_back({next.at(static_cast<std::size_t>(i % 4)), &tail});
     }
     const std::optional<Vec> sum = tree_sum(v_, *elements_, summands);
-    v_.add_widened(r64(totals_) + loop_.offset() * (8 / elements_->size()), *sum);
+    v_.add_widened(r64(totals_) + in_list(8), *sum);
     if (tail.whole()) {
       a_.add(r64(step_), elements_->vector_bytes());
       a_.add(r64(fifth_step_), elements_->vector_bytes());
+      next_columns(1);
     }
   });
 }
@@ -188,20 +203,33 @@ void Columns::update_slab() {
   a_.mov(a_.qword[a_.rsp + steps_left], loop_.offset());
   a_.mark("update, step by step");
   repeat_counted(steps_left, [&] {
+    first_column();
     loop_.emit(update_.unroll(), [&](int vectors, const Tail& tail) {
       update_.group({vectors,
                      [this](const Xbyak::Reg64& tensor, int index) {
                        return tensor + loop_.offset() + index * elements_->vector_bytes();
                      },
                      [this](int index, const Vec& scratch) -> const Vec& {
-                       const Xbyak::RegExp sums = r64(totals_) + loop_.offset() * (4 / elements_->size());
-                       v_.load_raw(scratch, a_.ptr[sums + index * 4 * v_.lanes()]);
+                       v_.load_raw(scratch, a_.ptr[r64(totals_) + in_list(4) + index * 4 * v_.lanes()]);
                        return scratch;
                      },
                      tail});
+      next_columns(vectors);
     });
     tensors_.advance(offsetof(KernelArgs, axis_stride));
   });
+}
+
+void Columns::first_column() {
+  if (column_.held()) {
+    a_.xor_(Assembler::r32(column_), Assembler::r32(column_));
+  }
+}
+
+void Columns::next_columns(int vectors) {
+  if (column_.held()) {
+    a_.add(r64(column_), vectors * v_.lanes());
+  }
 }
 
 void Columns::for_each_column(int bytes, const std::function<void(const Xbyak::Reg64& offset)>& body) {

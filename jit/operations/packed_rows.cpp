@@ -16,6 +16,7 @@
 #include "jit/operations/operations.hpp"
 #include "jit/operations/softmax_update.hpp"
 #include "jit/vector/loops.hpp"
+#include "jit/vector/strided_elements.hpp"
 
 namespace gradjit::jit {
 
@@ -38,6 +39,7 @@ class PackedRows {
   /// What a copy of a block takes on the stack.
   [[nodiscard]] int copy_bytes() const { return (block_bytes() + 63) / 64 * 64; }
 
+  void take_stack();
   void block();
   void sum();
   void load_sums();
@@ -48,16 +50,18 @@ class PackedRows {
   void update();
   void take_rest(const Xbyak::Label& again);
   void copy_in(const Xbyak::Reg64& tensor, int to);
+  void copy_out(const Xbyak::RegExp& from);
 
   VectorUnit& v_;
   Assembler& a_;
   std::unique_ptr<Elements> elements_;
   int length_;
+  int gap_;   ///< Bytes between the end of an element and the next.
   int slot_;  ///< Lanes per row, a power of two; at most those of a vector.
   Tensors tensors_;
   General blocks_;
-  General row_sums_;  ///< Stage::update: those of the block.
-  General rest_bytes_;
+  General row_sums_;       ///< Stage::update: those of the block.
+  General rest_bytes_;     ///< From its first element to the end of its last; if there is none, 0 or less.
   General rest_diff_src_;  ///< Where the rest's results go, once they are being worked on; else null.
   General block_end_;      ///< The rest's bytes, once they are being worked on; else more than any block has.
   General frame_;          ///< The stack pointer without the copies.
@@ -90,8 +94,9 @@ Constant slot_index(VectorUnit& v, int length) {
 PackedRows::PackedRows(const KernelSpec& spec, VectorUnit& v)
     : v_(v),
       a_(v.assembler()),
-      elements_(v.elements(spec.dtype)),
+      elements_(elements_of(spec, v)),
       length_(static_cast<int>(spec.axis_rest)),
+      gap_((spec.step - 1) * static_cast<int>(size_of(spec.dtype))),
       slot_(slot_of(length_, v)),
       tensors_(a_, spec),
       blocks_(a_.argument(offsetof(KernelArgs, outer), "blocks of rows")),
@@ -111,13 +116,14 @@ PackedRows::PackedRows(const KernelSpec& spec, VectorUnit& v)
 
 void PackedRows::emit() {
   const int lanes = v_.lanes();
-  a_.mov(r64(frame_), a_.rsp);
-  a_.sub(a_.rsp, 2 * copy_bytes());
-  a_.and_(a_.rsp, -64);
+  take_stack();
   a_.mov(Assembler::r32(block_end_), block_bytes() + 1);
   a_.mov(r64(rest_bytes_), r64(blocks_));
   a_.and_(r64(rest_bytes_), lanes - 1);
   a_.imul(r64(rest_bytes_), r64(rest_bytes_), length_ * elements_->size());
+  if (gap_ > 0) {
+    a_.sub(r64(rest_bytes_), gap_);
+  }
   a_.sar(r64(blocks_), std::countr_zero(static_cast<unsigned>(lanes)));
   a_.xor_(Assembler::r32(rest_diff_src_), Assembler::r32(rest_diff_src_));
   a_.mark("constants");
@@ -138,6 +144,19 @@ void PackedRows::emit() {
   tensors_.finish();
   a_.leave();
   update_.finish();
+}
+
+/// For the copies. Page by page: the end of the stack must not be stepped over.
+void PackedRows::take_stack() {
+  constexpr int page = 4096;
+  a_.mov(r64(frame_), a_.rsp);
+  for (int left = 2 * copy_bytes(); left > 0; left -= page) {
+    a_.sub(a_.rsp, std::min(left, page));
+    if (left > page) {
+      a_.or_(a_.qword[a_.rsp], 0);
+    }
+  }
+  a_.and_(a_.rsp, -64);
 }
 
 /// As many rows as there are lanes.
@@ -259,12 +278,12 @@ void PackedRows::update() {
 /// copies its results out.
 void PackedRows::take_rest(const Xbyak::Label& again) {
   Xbyak::Label done;
-  Xbyak::Label copy_out;
+  Xbyak::Label has_results;
   a_.mark("the rows that are left, on a copy");
   a_.test(r64(rest_bytes_), r64(rest_bytes_));
-  a_.jz(done);
+  a_.jle(done);
   a_.test(r64(rest_diff_src_), r64(rest_diff_src_));
-  a_.jnz(copy_out);
+  a_.jnz(has_results);
   copy_in(tensors_.activation(), 0);
   copy_in(tensors_.diff_dst(), copy_bytes());
   a_.mov(r64(rest_diff_src_), tensors_.diff_src());
@@ -276,8 +295,8 @@ void PackedRows::take_rest(const Xbyak::Label& again) {
   a_.mov(Assembler::r32(blocks_), 1);
   a_.mov(r64(block_end_), r64(rest_bytes_));
   a_.jmp(again);
-  a_.L(copy_out);
-  copy_adjacent(v_, rest_diff_src_, a_.rsp + copy_bytes(), rest_bytes_);
+  a_.L(has_results);
+  copy_out(a_.rsp + copy_bytes());
   a_.L(done);
 }
 
@@ -292,6 +311,19 @@ void PackedRows::copy_in(const Xbyak::Reg64& tensor, int to) {
   const General target = a_.general("copy");
   a_.lea(r64(target), a_.ptr[a_.rsp + to]);
   copy_adjacent(v_, target, tensor, rest_bytes_);
+}
+
+/// The rest's results. What lies between them is not theirs: these go as elements, which rounds them once
+/// more and changes nothing.
+void PackedRows::copy_out(const Xbyak::RegExp& from) {
+  if (gap_ == 0) {
+    copy_adjacent(v_, rest_diff_src_, from, rest_bytes_);
+    return;
+  }
+  a_.mov(r64(blocks_), a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, outer))]);
+  a_.and_(r64(blocks_), v_.lanes() - 1);
+  a_.imul(r64(blocks_), r64(blocks_), length_);
+  copy_elements(v_, *elements_, rest_diff_src_, from, blocks_);
 }
 
 }  // namespace

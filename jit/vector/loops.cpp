@@ -132,6 +132,35 @@ void repeat(Assembler& a, const General& count, const std::function<void()>& bod
   a.L(done);
 }
 
+void copy_elements(VectorUnit& v, Elements& elements, const General& to, const Xbyak::RegExp& from,
+                   const General& count) {
+  Assembler& a = v.assembler();
+  const Vec vector = v.vec("copy");
+  const General source = a.general("source");
+  const auto copy = [&](const Tail& tail) {
+    elements.load(vector, Assembler::r64(source), tail);
+    elements.store(Assembler::r64(to), vector, tail);
+  };
+  Xbyak::Label next;
+  Xbyak::Label partial;
+  Xbyak::Label done;
+  a.lea(Assembler::r64(source), a.ptr[from]);
+  a.L(next);
+  a.cmp(Assembler::r64(count), v.lanes());
+  a.jl(partial);
+  copy(Tail{});
+  a.add(Assembler::r64(source), elements.vector_bytes());
+  a.add(Assembler::r64(to), elements.vector_bytes());
+  a.sub(Assembler::r64(count), v.lanes());
+  a.jmp(next);
+  a.L(partial);
+  a.test(Assembler::r64(count), Assembler::r64(count));
+  a.jz(done);
+  const Tail tail = elements.tail(count);
+  copy(tail);
+  a.L(done);
+}
+
 namespace {
 
 /// Copies 2 to 32 bytes, a power of two.

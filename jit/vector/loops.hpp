@@ -59,6 +59,11 @@ void repeat_up_to(Assembler& a, const Xbyak::RegExp& end, const Xbyak::Reg64& of
 /// if count is zero or less.
 void repeat(Assembler& a, const General& count, const std::function<void()>& body);
 
+/// Copies `count` elements from `from` to where `to` points: rounded results, which stay what they are. Both
+/// registers are lost.
+void copy_elements(VectorUnit& v, Elements& elements, const General& to, const Xbyak::RegExp& from,
+                   const General& count);
+
 /// Copies `bytes` bytes, an even number, from `from` to where `to` points.
 void copy_adjacent(VectorUnit& v, const General& to, const Xbyak::RegExp& from, const General& bytes);
 

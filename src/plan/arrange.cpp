@@ -25,7 +25,7 @@ std::int64_t element_stride(const Plan& plan) { return plan.spec.step * plan.ele
 
 /// How far steps of the dense loop lie apart: elements, or packed rows.
 std::int64_t dense_stride(const Plan& plan) {
-  return plan.spec.loop == Loop::packed_rows ? plan.axis.size * plan.element_size : element_stride(plan);
+  return (plan.spec.loop == Loop::packed_rows ? plan.axis.size : 1) * element_stride(plan);
 }
 
 /// The elements of a row are adjacent, where that is wanted.
@@ -85,13 +85,18 @@ std::size_t longest_loop(const Plan& plan) {
 
 /// Where the elements of all tensors lie equally far apart, a kernel may be there for just that.
 void choose_step(Plan& plan) {
-  if ((plan.spec.loop == Loop::elements && plan.dense == Plan::none) || has_short_runs(plan)) {
+  const bool is_packed = plan.spec.loop == Loop::packed_rows;
+  const bool has_rows = plan.spec.loop == Loop::rows || (is_packed && plan.axis.size > 1);
+  if ((!has_rows && plan.dense == Plan::none) || has_short_runs(plan)) {
     return;
   }
-  const Dim& inner = plan.spec.loop == Loop::elements ? plan.loops()[plan.dense] : plan.axis;
+  const Dim& inner = has_rows ? plan.axis : plan.loops()[plan.dense];
   const std::int64_t stride = inner.stride[diff_src];
   const std::int64_t step = stride / plan.element_size;
-  if (steps_are(inner, stride) && jit::takes_step(plan.spec, step)) {
+  // Packed rows lie as far apart as their elements.
+  const bool goes_on =
+      !is_packed || plan.dense == Plan::none || steps_are(plan.loops()[plan.dense], plan.axis.size * stride);
+  if (steps_are(inner, stride) && goes_on && jit::takes_step(plan.spec, step)) {
     plan.spec.step = static_cast<std::uint8_t>(step);
   }
 }
@@ -152,7 +157,7 @@ std::int64_t tile_positions(const Plan& plan) {
 /// How many columns to work on side by side: slabs are cut evenly.
 std::int64_t column_tile(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t steps = std::min(plan.axis.size, jit::segment_length);
-  const std::int64_t fitting = caches.l2 / 2 / (steps * plan.element_size);
+  const std::int64_t fitting = caches.l2 / 2 / (steps * element_stride(plan));
   const bool fits = fitting >= narrowest_column_tile;
   const std::int64_t most = fits ? std::min(fitting, widest_column_tile) : widest_column_tile;
   const std::int64_t columns = plan.loops()[plan.dense].size;

@@ -165,10 +165,10 @@ void log_softmax_backward(const KernelSpec& spec, const KernelArgs& args) {
   const bool few_columns = spec.loop == Loop::few_columns;
   const bool packed = spec.loop == Loop::packed_rows;
   const std::int64_t length = packed ? spec.axis_rest : args.axis;
-  const std::int64_t packed_stride = length * Element<dtype>::size;
+  const std::int64_t packed_stride = length * spec.step * Element<dtype>::size;
   const std::int64_t lines = columns ? args.inner : few_columns ? spec.columns : 1;
   const auto axis_stride = columns       ? args.axis_stride
-                           : few_columns ? adjacent(spec.columns * Element<dtype>::size)
+                           : few_columns ? adjacent(spec.columns * spec.step * Element<dtype>::size)
                                          : element;
   for (std::int64_t outer = 0; outer < args.outer; ++outer) {
     const Pointers from =

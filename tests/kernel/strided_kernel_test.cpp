@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,22 +23,24 @@ using jit::KernelArgs;
 using jit::KernelSpec;
 using jit::Loop;
 using jit::Operation;
+using jit::Stage;
 
-constexpr std::int64_t lines = 3;
+constexpr Stage stages[] = {Stage::whole, Stage::sum, Stage::update};
 constexpr std::int64_t gap = 5;  ///< Elements between lines.
 
-/// Lines of `count` elements that are `spec.step` apart.
+/// Equally distant lines of `count` elements that are `spec.step` apart.
 struct Shape {
+  std::int64_t lines;
   std::int64_t count;
   std::int64_t line_bytes;
   std::size_t bytes;
 };
 
-Shape shape_of(const KernelSpec& spec, std::int64_t count) {
+Shape shape_of(const KernelSpec& spec, std::int64_t lines, std::int64_t count) {
   const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
   const std::int64_t line = (count * spec.step + gap) * size;
   const std::int64_t last = (count - 1) * spec.step * size;
-  return {count, line, static_cast<std::size_t>(line * (lines - 1) + last + size)};
+  return {lines, count, line, static_cast<std::size_t>(line * (lines - 1) + last + size)};
 }
 
 /// Random elements everywhere, between those of the tensor too.
@@ -68,6 +71,44 @@ bool are_same(DataType dtype, const std::vector<std::byte>& a, const std::vector
   return true;
 }
 
+/// Slabs of Loop::columns that a kernel takes: those with totals or sums of their own are one.
+std::int64_t slabs_of(const KernelSpec& spec) { return spec.stage == Stage::whole ? 2 : 1; }
+
+/// The lines of a shape are runs, slabs of few columns, rows, steps of columns, or one of packed rows.
+KernelArgs args_of(const KernelSpec& spec, const Shape& shape) {
+  KernelArgs args;
+  args.outer = shape.lines;
+  args.outer_stride = {shape.line_bytes, shape.line_bytes, shape.line_bytes};
+  switch (spec.loop) {
+    case Loop::rows:
+      args.axis = shape.count;
+      break;
+    case Loop::packed_rows:
+      args.outer = shape.count / spec.axis_rest;
+      break;
+    case Loop::few_columns:
+      args.axis = shape.count / spec.columns;
+      break;
+    case Loop::columns:
+      args.outer = slabs_of(spec);
+      args.axis = shape.lines / args.outer;
+      args.inner = shape.count;
+      args.axis_stride = args.outer_stride;
+      args.outer_stride = {args.axis * shape.line_bytes, args.axis * shape.line_bytes,
+                           args.axis * shape.line_bytes};
+      break;
+    default:
+      args.inner = shape.count;
+      break;
+  }
+  return args;
+}
+
+/// The sums that are read or written: one for each row, column or packed row.
+std::size_t sums_of(const KernelSpec& spec, const KernelArgs& args) {
+  return static_cast<std::size_t>(spec.loop == Loop::columns ? args.inner : args.outer);
+}
+
 /// The tensors of one call, filled with what `shape` alone decides.
 struct Tensors {
   Tensors(const KernelSpec& spec, const Shape& shape, GuardedBuffer::Guard guard)
@@ -78,15 +119,27 @@ struct Tensors {
     fill(diff_src, spec.dtype, random, false);
   }
 
-  void run(const KernelSpec& spec, const Shape& shape) const {
-    KernelArgs args;
+  /// Returns the totals of Stage::sum, as bits.
+  [[nodiscard]] std::vector<std::uint64_t> run(const KernelSpec& spec, const Shape& shape) const {
+    KernelArgs args = args_of(spec, shape);
     args.activation = activation.data();
     args.diff_dst = diff_dst.data();
     args.diff_src = spec.in_place ? nullptr : diff_src.data();
-    args.outer = lines;
-    args.outer_stride = {shape.line_bytes, shape.line_bytes, shape.line_bytes};
-    (spec.operation == Operation::elu_backward ? args.inner : args.axis) = shape.count;
+    const std::size_t count = sums_of(spec, args);
+    const auto padded = static_cast<std::size_t>(jit::padded_columns(static_cast<std::int64_t>(count)));
+    std::vector<double> totals(padded);
+    std::vector<float> sums(padded);
+    std::iota(sums.begin(), sums.end(), 1.5F);
+    const GuardedBuffer scratch(jit::columns_scratch_bytes(args.inner), GuardedBuffer::Guard::before);
+    args.totals = totals.data();
+    args.sums = sums.data();
+    args.scratch = scratch.data();
     (*detail::compile(spec))(args);
+    std::vector<std::uint64_t> bits;
+    for (std::size_t i = 0; i < count; ++i) {
+      bits.push_back(totals[i] != totals[i] ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(totals[i]));
+    }
+    return bits;
   }
 
   [[nodiscard]] const GuardedBuffer& result(const KernelSpec& spec) const {
@@ -98,8 +151,7 @@ struct Tensors {
   GuardedBuffer diff_src;
 };
 
-void expect_bits_of_portable(const KernelSpec& spec, std::int64_t count, GuardedBuffer::Guard guard) {
-  const Shape shape = shape_of(spec, count);
+void expect_bits_of_portable(const KernelSpec& spec, const Shape& shape, GuardedBuffer::Guard guard) {
   const Tensors emitted(spec, shape, guard);
   // Not against a page at the end: see expect_same_bits.
   const Tensors portable(spec, shape, GuardedBuffer::Guard::before);
@@ -108,30 +160,37 @@ void expect_bits_of_portable(const KernelSpec& spec, std::int64_t count, Guarded
   const auto other = copy_of(spec.in_place ? emitted.diff_src : emitted.diff_dst);
   KernelSpec portable_spec = spec;
   portable_spec.isa = Isa::portable;
-  portable.run(portable_spec, shape);
-  emitted.run(spec, shape);
+  const auto expected_totals = portable.run(portable_spec, shape);
+  EXPECT_EQ(emitted.run(spec, shape), expected_totals) << name_of(spec) << ", " << shape.count << " elements";
 
   const auto expected = copy_of(portable.result(spec));
   EXPECT_TRUE(are_same(spec.dtype, copy_of(emitted.result(spec)), expected))
-      << name_of(spec) << ", " << count << " elements";
+      << name_of(spec) << ", " << shape.count << " elements";
   EXPECT_EQ(copy_of(emitted.activation), activation) << name_of(spec);
   EXPECT_EQ(copy_of(spec.in_place ? emitted.diff_src : emitted.diff_dst), other) << name_of(spec);
   // What lies between the elements.
   auto between = expected;
   const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
-  for (std::int64_t i = 0; i < lines * count; ++i) {
-    const std::int64_t at = i / count * shape.line_bytes + i % count * spec.step * size;
+  for (std::int64_t i = 0; i < shape.lines * shape.count; ++i) {
+    const std::int64_t at = i / shape.count * shape.line_bytes + i % shape.count * spec.step * size;
     std::copy_n(before.begin() + at, size, between.begin() + at);
   }
   EXPECT_EQ(between, before) << name_of(spec) << " in portable code";
 }
 
-void expect_bits_of_portable(const KernelSpec& spec, const std::vector<std::int64_t>& counts) {
+void expect_bits_of_portable(const KernelSpec& spec, std::int64_t lines,
+                             const std::vector<std::int64_t>& counts) {
   for (const std::int64_t count : counts) {
     for (const auto guard : {GuardedBuffer::Guard::before, GuardedBuffer::Guard::after}) {
-      expect_bits_of_portable(spec, count, guard);
+      expect_bits_of_portable(spec, shape_of(spec, lines, count), guard);
     }
   }
+}
+
+std::vector<std::int64_t> range(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(last - first + 1));
+  std::iota(all.begin(), all.end(), first);
+  return all;
 }
 
 /// Calls `body` for each spec with a step that there is, of those that go with `spec`.
@@ -154,28 +213,57 @@ void for_each_step(KernelSpec spec, const Body& body) {
 }
 
 TEST(StridedKernel, EluBackwardGivesTheBitsOfPortableCode) {
-  std::vector<std::int64_t> counts{127, 128, 130};
-  for (std::int64_t count = 1; count < 70; ++count) {
-    counts.push_back(count);
-  }
+  std::vector<std::int64_t> counts = range(1, 69);
+  counts.insert(counts.end(), {127, 128, 130});
   for (const float alpha : {1.0F, 0.37F}) {
     for (const bool use_dst : {false, true}) {
       const KernelSpec spec{.use_dst = use_dst, .alpha_bits = std::bit_cast<std::uint32_t>(alpha)};
-      for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, counts); });
+      for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, 3, counts); });
     }
   }
 }
 
-TEST(StridedKernel, LogSoftmaxBackwardGivesTheBitsOfPortableCode) {
-  std::vector<std::int64_t> counts{64, 100, 127, 128, 129, 150, 300};
-  for (std::int64_t count = 33; count < 50; ++count) {
-    counts.push_back(count);
+TEST(StridedKernel, LogSoftmaxBackwardAlongRowsGivesTheBitsOfPortableCode) {
+  std::vector<std::int64_t> counts = range(33, 49);
+  counts.insert(counts.end(), {64, 100, 127, 128, 129, 150, 300});
+  for (const Stage stage : stages) {
+    for (const std::int64_t count : counts) {
+      const KernelSpec spec{.operation = Operation::log_softmax_backward,
+                            .loop = Loop::rows,
+                            .stage = stage,
+                            .axis_rest = static_cast<std::uint32_t>(count % jit::rows_chunk)};
+      for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, 3, {count}); });
+    }
   }
-  for (const std::int64_t count : counts) {
-    const KernelSpec spec{.operation = Operation::log_softmax_backward,
-                          .loop = Loop::rows,
-                          .axis_rest = static_cast<std::uint32_t>(count % jit::rows_chunk)};
-    for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, {count}); });
+}
+
+TEST(StridedKernel, LogSoftmaxBackwardAlongPackedRowsGivesTheBitsOfPortableCode) {
+  for (const Stage stage : {Stage::whole, Stage::update}) {
+    for (std::int64_t length = 1; length <= jit::packed_rows_limit; ++length) {
+      const KernelSpec spec{.operation = Operation::log_softmax_backward,
+                            .loop = Loop::packed_rows,
+                            .stage = stage,
+                            .axis_rest = static_cast<std::uint32_t>(length)};
+      std::vector<std::int64_t> counts;
+      for (const std::int64_t rows : {1, 7, 16, 29}) {
+        counts.push_back(rows * length);
+      }
+      for_each_step(spec, [&](const KernelSpec& strided) { expect_bits_of_portable(strided, 1, counts); });
+    }
+  }
+}
+
+TEST(StridedKernel, LogSoftmaxBackwardAlongColumnsGivesTheBitsOfPortableCode) {
+  for (const Stage stage : stages) {
+    for (const std::int64_t steps : {2, 8, 13}) {
+      const KernelSpec spec{.operation = Operation::log_softmax_backward,
+                            .loop = Loop::columns,
+                            .stage = stage,
+                            .axis_rest = static_cast<std::uint32_t>(steps % jit::columns_group)};
+      for_each_step(spec, [&](const KernelSpec& strided) {
+        expect_bits_of_portable(strided, slabs_of(spec) * steps, steps == 13 ? range(1, 33) : range(63, 66));
+      });
+    }
   }
 }
 

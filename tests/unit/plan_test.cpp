@@ -174,9 +174,16 @@ TEST(Plan, TakesSmallStepsWhereTheyLieIfTheyAreEqual) {
   // Short runs are staged, dense.
   EXPECT_EQ(elu_plan({50, 3}, {360, 4}, {360, 4}, {360, 4}).spec.step, 1);
   EXPECT_EQ(staged(elu_plan({50, 3}, {360, 4}, {360, 4}, {360, 4})), "111");
-  // Kernels for packed rows and columns take none.
-  EXPECT_EQ(log_softmax_plan({8, 10}, 1, {20, 2}).spec.step, 1);
-  EXPECT_EQ(log_softmax_plan({21, 50}, 0, {100, 2}).spec.step, 1);
+  // Packed rows that go on where they end; one row; an axis of 1, which is trivial.
+  expect_step(log_softmax_plan({8, 10}, 1, {20, 2}), 2);
+  expect_step(log_softmax_plan({10}, 0, {3}), 3);
+  expect_step(log_softmax_plan({20, 1}, 1, {4, 1}), 4);
+  EXPECT_EQ(log_softmax_plan({8, 10}, 1, {22, 2}).spec.step, 1);
+  EXPECT_EQ(staged(log_softmax_plan({8, 10}, 1, {22, 2})), "111");
+  // Columns, whatever lies between the steps of the axis.
+  expect_step(log_softmax_plan({21, 50}, 0, {100, 2}), 2);
+  expect_step(log_softmax_plan({2, 21, 50}, 1, {7000, 333, 4}), 4);
+  EXPECT_EQ(log_softmax_plan({21, 6, 6}, 0, {108, 18, 2}).spec.step, 1);
 }
 
 TEST(Plan, StagesWhatDoesNotFit) {
