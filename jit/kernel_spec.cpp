@@ -124,8 +124,7 @@ bool copies_step(Isa isa, std::int64_t step) {
 }
 
 bool takes_step(const KernelSpec& spec, std::int64_t step) {
-  const bool has_step = spec.operation != Operation::copy && spec.loop != Loop::few_columns;
-  return has_step && spec.isa != Isa::portable && step >= 2 && step <= 4;
+  return spec.operation != Operation::copy && spec.isa != Isa::portable && step >= 2 && step <= 4;
 }
 
 std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {

@@ -17,6 +17,7 @@
 #include "jit/operations/softmax_update.hpp"
 #include "jit/operations/tree_sum.hpp"
 #include "jit/vector/loops.hpp"
+#include "jit/vector/strided_elements.hpp"
 
 namespace gradjit::jit {
 
@@ -88,7 +89,7 @@ FewColumns::FewColumns(const KernelSpec& spec, VectorUnit& v)
     : spec_(spec),
       v_(v),
       a_(v.assembler()),
-      elements_(v.elements(spec.dtype)),
+      elements_(elements_of(spec, v)),
       tensors_(a_, spec),
       slabs_(a_.argument(offsetof(KernelArgs, outer), "slabs")),
       slab_bytes_(a_.argument(offsetof(KernelArgs, axis), "bytes of a slab")),

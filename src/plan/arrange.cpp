@@ -241,7 +241,8 @@ bool streams(const Plan& plan, const CacheSizes& caches) {
   return run >= least_streamed_run / plan.element_size;
 }
 
-/// Leaves a loop over few columns to the kernel, where slabs of them are dense.
+/// Leaves a loop over few columns to the kernel, where slabs of them have all elements equally far
+/// apart.
 void take_few_columns(Plan& plan) {
   if (plan.spec.loop != Loop::columns || plan.loops().empty() || plan.is_segmented()) {
     return;
@@ -251,10 +252,13 @@ void take_few_columns(Plan& plan) {
   const std::int64_t length = plan.axis.size;
   const bool is_narrow = size == 2 && plan.element_size == 2;
   const std::int64_t least = is_narrow ? least_axis_of_two : jit::least_few_columns_axis;
-  if (size <= jit::few_columns_limit && length >= least && steps_are(last, plan.element_size) &&
-      steps_are(plan.axis, size * plan.element_size)) {
+  const std::int64_t stride = last.stride[diff_src];
+  const std::int64_t step = stride / plan.element_size;
+  if (size <= jit::few_columns_limit && length >= least && steps_are(last, stride) &&
+      steps_are(plan.axis, size * stride) && (step == 1 || jit::takes_step(plan.spec, step))) {
     plan.spec.loop = Loop::few_columns;
     plan.spec.columns = static_cast<std::uint8_t>(size);
+    plan.spec.step = static_cast<std::uint8_t>(step);
     plan.spec.axis_rest = static_cast<std::uint32_t>(length % jit::few_columns_modulus);
     plan.loops().truncate(plan.loops().size() - 1);
   }

@@ -103,8 +103,8 @@ std::vector<KernelSpec> all_specs() {
           add_elu(specs, spec);
           add_log_softmax(specs, spec);
         }
-        add_steps(specs, first);
         add_few_columns(specs, {.dtype = dtype, .isa = isa, .in_place = in_place});
+        add_steps(specs, first);
       }
     }
   }

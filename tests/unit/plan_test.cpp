@@ -184,6 +184,12 @@ TEST(Plan, TakesSmallStepsWhereTheyLieIfTheyAreEqual) {
   expect_step(log_softmax_plan({21, 50}, 0, {100, 2}), 2);
   expect_step(log_softmax_plan({2, 21, 50}, 1, {7000, 333, 4}), 4);
   EXPECT_EQ(log_softmax_plan({21, 6, 6}, 0, {108, 18, 2}).spec.step, 1);
+  // Few columns, as packed rows.
+  const Plan few = log_softmax_plan({5, 21, 3}, 1, {200, 9, 3});
+  expect_step(few, 3);
+  EXPECT_EQ(few_columns_of(few), 3);
+  EXPECT_EQ(log_softmax_plan({5, 21, 3}, 1, {300, 10, 3}).spec.step, 1);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 3}, 1, {315, 15, 5})), 0);
 }
 
 TEST(Plan, StagesWhatDoesNotFit) {
