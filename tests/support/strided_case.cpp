@@ -94,6 +94,9 @@ void set_strides(StridedCase& c, std::mt19937& random) {
                random_strides(random, c.dims, !writes_diff_dst), random_strides(random, c.dims, false)};
   if (one_in(random, 3)) {
     c.strides[1] = c.strides[2];
+    if (one_in(random, 2)) {
+      c.strides[0] = c.strides[2];  // the steps that kernels take are those of all tensors
+    }
   }
   if (c.sharing == Sharing::interleaved) {
     interleave(c, random);
