@@ -120,11 +120,13 @@ struct KernelArgs {
   };
   Strides outer_stride;
   Strides axis_stride;
-  /// Stage::sum writes the segments' totals here: one double for each row, or for columns `inner` of them,
-  /// with room for `padded_columns(inner)`. Not for packed rows.
+  /// Stage::sum writes the segments' totals here: one double for each row. For columns, `inner` of them, it
+  /// adds to what is there, so that a segment may come in parts of whole groups of steps; there is room for
+  /// `padded_columns(inner)`. Not for packed rows.
   double* totals = nullptr;
   /// Stage::update reads the sums here: one float for each row, or for columns `inner` of them. For columns
-  /// and packed rows there is room for `padded_columns` of as many; what it holds beyond does not matter.
+  /// and packed rows there is room for `padded_columns` of as many; what it holds beyond affects no
+  /// result, but subnormals there cost time.
   const float* sums = nullptr;
   /// columns, Stage::whole: scratch of `columns_scratch_bytes(inner)`, 64-byte aligned.
   void* scratch = nullptr;

@@ -112,17 +112,19 @@ void Columns::slab() {
     update_slab();
     return;
   }
-  const bool whole = spec_.stage == Stage::whole;
-  a_.mov(r64(totals_), argument(whole ? offsetof(KernelArgs, scratch) : offsetof(KernelArgs, totals)));
-  sum_slab();
-  if (whole) {
-    narrow_totals();
-    update_slab();
+  if (spec_.stage == Stage::sum) {
+    a_.mov(r64(totals_), argument(offsetof(KernelArgs, totals)));
+    sum_slab();
+    return;
   }
+  a_.mov(r64(totals_), argument(offsetof(KernelArgs, scratch)));
+  clear_totals();
+  sum_slab();
+  narrow_totals();
+  update_slab();
 }
 
 void Columns::sum_slab() {
-  clear_totals();
   step_ = a_.general("diff_dst of a step");
   fifth_step_ = a_.general("diff_dst of the fifth step");
   stride_ = a_.general("stride of the axis");

@@ -169,6 +169,7 @@ void call_split(const Launch& launch, const Block& block) {
   args.inner = is_columns ? positions : 0;
   args.outer_stride.diff_dst = tiles.row_pitch();
   args.axis_stride.diff_dst = tiles.axis_stride();
+  std::fill_n(totals, padded, 0.0);
   args.totals = totals;
   (*launch.kernels[static_cast<std::size_t>(KernelRole::sum)])(args);
   std::transform(totals, totals + positions, sums, [](double total) { return static_cast<float>(total); });

@@ -12,24 +12,19 @@ namespace {
 
 std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value - 1) / by + 1; }
 
-/// Room for the sum of one place, and for all sums. A lone column is padded as many are.
+/// Room for the sums of all places.
 std::int64_t room_for(const Plan& plan) {
-  const bool is_lone_column = plan.spec.loop == jit::Loop::columns && plan.dense == Plan::none;
-  return is_lone_column ? jit::padded_columns(1) : 1;
-}
-
-std::int64_t room_for_all(const Plan& plan) {
-  std::int64_t room = room_for(plan);
+  std::int64_t room = 1;
   for (std::size_t i = 0; i < plan.loops().size(); ++i) {
     room *= i == plan.dense ? jit::padded_columns(plan.loops()[i].size) : plan.loops()[i].size;
   }
   return room;
 }
 
-/// The part with number `index` of those of `steps` that the axis is cut into.
-AxisPart part_of(const Plan& plan, std::int64_t steps, std::int64_t index) {
+/// The part with number `index` of those of `steps` that `whole` is cut into.
+AxisPart part_of(const AxisPart& whole, std::int64_t steps, std::int64_t index) {
   const std::int64_t begin = index * steps;
-  return {begin, std::min(steps, plan.axis.size - begin)};
+  return {whole.begin + begin, std::min(steps, whole.steps - begin)};
 }
 
 std::int64_t columns_of(const Plan& plan, const Block& block) {
@@ -51,10 +46,10 @@ class SegmentedRun {
   SegmentedRun(const Launch& launch, Executor& executor, int concurrency)
       : launch_(launch),
         plan_(launch.plan),
+        axis_{0, launch.plan.axis.size},
         executor_(executor),
         concurrency_(concurrency),
         grid_(launch.plan, concurrency),
-        room_(room_for(plan_)),
         segments_(divided_up(plan_.axis.size, jit::segment_length)),
         updates_(divided_up(plan_.axis.size, plan_.update_steps)) {}
 
@@ -73,38 +68,47 @@ class SegmentedRun {
   /// All segments of one block, by one thread: what the sums have read may still be in the cache.
   void run_block(const Block& block) const {
     const std::int64_t columns = columns_of(plan_, block);
-    double totals[segmented_columns];
+    double totals[segmented_columns] = {};
     double sums[segmented_columns];
-    // Zeros beyond the columns: what lies there by chance may be subnormals, which took 20 to 100 times as long.
+    // Zeros beyond the columns: what lies there by chance may be subnormals, which took 20 to 100 times as
+    // long.
     float rounded[segmented_columns] = {};
     std::fill_n(sums, columns, 0.0);
     for (std::int64_t segment = 0; segment < segments_; ++segment) {
-      call_sum(launch_, block, part_of(plan_, jit::segment_length, segment), totals);
+      sum_segment(block, segment, totals);
       add(sums, totals, columns);
+      std::fill_n(totals, columns, 0.0);
     }
     round(rounded, sums, columns);
     for (std::int64_t index = 0; index < updates_; ++index) {
-      call_update(launch_, block, part_of(plan_, plan_.update_steps, index), rounded);
+      call_update(launch_, block, part_of(axis_, plan_.update_steps, index), rounded);
+    }
+  }
+
+  /// Adds a segment's totals to `totals`, which are zeros.
+  void sum_segment(const Block& block, std::int64_t index, double* totals) const {
+    const AxisPart segment = part_of(axis_, jit::segment_length, index);
+    const std::int64_t parts = divided_up(segment.steps, plan_.sum_steps);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      call_sum(launch_, block, part_of(segment, plan_.sum_steps, part), totals);
     }
   }
 
   /// Few blocks: the segments are what threads share.
   void run_phases() const {
-    const std::int64_t room = room_for_all(plan_);
+    const std::int64_t room = room_for(plan_);
     const auto totals = allocate<double>(segments_ * room);
     const auto sums = allocate<double>(room);
     const auto rounded = allocate<float>(room);
     run_phase(segments_, [&](const Block& block, std::int64_t segment) {
-      call_sum(launch_, block, part_of(plan_, jit::segment_length, segment),
-               totals.get() + segment * room + block.place * room_);
+      sum_segment(block, segment, totals.get() + segment * room + block.place);
     });
     for (std::int64_t segment = 0; segment < segments_; ++segment) {
       add(sums.get(), totals.get() + segment * room, room);
     }
     round(rounded.get(), sums.get(), room);
     run_phase(updates_, [&](const Block& block, std::int64_t index) {
-      call_update(launch_, block, part_of(plan_, plan_.update_steps, index),
-                  rounded.get() + block.place * room_);
+      call_update(launch_, block, part_of(axis_, plan_.update_steps, index), rounded.get() + block.place);
     });
   }
 
@@ -135,10 +139,10 @@ class SegmentedRun {
 
   const Launch& launch_;
   const Plan& plan_;
+  AxisPart axis_;  ///< All of it.
   Executor& executor_;
   int concurrency_;
   Grid grid_;
-  std::int64_t room_;      ///< For the sums of one place.
   std::int64_t segments_;  ///< Parts of the axis that are summed,
   std::int64_t updates_;   ///< and that are updated.
 };

@@ -110,16 +110,6 @@ void stage_misfits(Plan& plan) {
   }
 }
 
-/// Columns are also worked on where they lie: side by side if they are adjacent, else one at a time.
-void unstage_columns(Plan& plan) {
-  if (tensors_that_fit(plan, plan.loops().back()) != static_cast<int>(tensor_count)) {
-    plan.outer = plan.dense;
-    plan.dense = Plan::none;
-    plan.run = Plan::none;
-  }
-  plan.staged.fill(false);
-}
-
 /// A usual tile can hold enough columns of their whole length.
 bool columns_fit_a_tile(const Plan& plan) {
   const std::int64_t columns = std::min(plan.elements / plan.axis.size, least_tile_columns);
@@ -127,16 +117,14 @@ bool columns_fit_a_tile(const Plan& plan) {
 }
 
 /// Decides which tensors are staged. (Columns that are too long for a usual tile are staged all the same
-/// where they don't fit: taken one at a time where they lie, they took up to eight times as long.)
+/// where they don't fit: taken one at a time where they lie, they took up to 38 times as long as dense ones.)
 void choose_staged(Plan& plan) {
   stage_misfits(plan);
-  if (has_short_runs(plan) && (plan.spec.loop != Loop::columns || columns_fit_a_tile(plan))) {
+  const bool are_long_columns = plan.spec.loop == Loop::columns && !columns_fit_a_tile(plan);
+  if (has_short_runs(plan) && (!are_long_columns || plan.stages_any())) {
     // In tiles, positions may come in any order: with the longest loop last, copies make runs of it.
     move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
-  }
-  if (plan.stages_any() && plan.spec.loop == Loop::columns && plan.is_segmented()) {
-    unstage_columns(plan);
   }
 }
 
@@ -223,6 +211,14 @@ void make_segments(Plan& plan) {
   }
   const std::int64_t bytes = plan.element_size * static_cast<std::int64_t>(tensor_count) * columns;
   plan.update_steps = std::min(round_up(block_bytes / bytes + 1, jit::rows_chunk), jit::segment_length);
+  plan.sum_steps = jit::segment_length;
+}
+
+/// The same for columns that are staged, in tiles of the usual size.
+void make_staged_segments(Plan& plan) {
+  make_strips(plan, plan.dense, segmented_tile_columns);
+  const std::int64_t steps = usual_tile / plan.block[plan.dense];
+  plan.sum_steps = plan.update_steps = steps / jit::columns_group * jit::columns_group;
 }
 
 /// Whether the tensors are so large, and lie so, that kernels stream them.
@@ -277,13 +273,13 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   set_roles(plan);
   choose_step(plan);
   choose_staged(plan);
-  if (plan.stages_any()) {
-    choose_tiles(plan, tile_positions(plan));
+  if (plan.stages_any() && plan.spec.loop == Loop::columns && plan.is_segmented()) {
+    make_staged_segments(plan);
   } else {
-    make_blocks(plan, caches);
-  }
-  if (plan.is_segmented()) {
-    make_segments(plan);
+    plan.stages_any() ? choose_tiles(plan, tile_positions(plan)) : make_blocks(plan, caches);
+    if (plan.is_segmented()) {
+      make_segments(plan);
+    }
   }
   plan.spec.streaming = streams(plan, caches);
 }

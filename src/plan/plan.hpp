@@ -52,7 +52,8 @@ struct Plan {
   std::array<std::int64_t, max_rank> block;
   std::size_t growing = none;     ///< The loop along which blocks that follow one another can be one call.
   bool is_one_call = false;       ///< On one thread, one kernel call does it all.
-  std::int64_t update_steps = 0;  ///< Segmented: steps of the axis in one update call.
+  std::int64_t sum_steps = 0;     ///< Segmented: steps of the axis in one call that sums,
+  std::int64_t update_steps = 0;  ///< and in one that updates.
 
   PerTensor<ByteRange> range;               ///< What the tensors span.
   PerTensor<bool> lies_like_diff_src = {};  ///< Has the strides of diff_src.

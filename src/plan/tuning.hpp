@@ -81,6 +81,9 @@ inline constexpr std::int64_t widest_column_tile = 2048;
 /// The same for axes that are cut into segments, where the sums are kept on the stack.
 inline constexpr std::int64_t segmented_columns = 512;
 
+/// And where they are staged: two cache lines of f32.
+inline constexpr std::int64_t segmented_tile_columns = 32;
+
 /// Cuts are at multiples of so many elements, which are whole cache lines of dense, aligned tensors.
 inline constexpr std::int64_t cut_elements = 64;
 

@@ -121,9 +121,9 @@ struct Line {
     return fold(lanes, 8);
   }
 
-  /// A segment of Loop::columns, a column of Loop::few_columns: eight steps are added in f32, the rest in f64.
-  [[nodiscard]] double column_total() const {
-    double total = 0;
+  /// `total` and a part of a segment of Loop::columns, or a column of Loop::few_columns: eight steps are
+  /// added in f32, the rest in f64.
+  [[nodiscard]] double column_total(double total) const {
     for (std::int64_t first = 0; first < length; first += jit::columns_group) {
       float group[jit::columns_group];
       read(first, jit::columns_group, group);
@@ -145,15 +145,15 @@ template <DataType dtype>
 void log_softmax_line(const KernelSpec& spec, const KernelArgs& args, const DegreeSixExp& exp,
                       const Line<dtype>& line, std::int64_t index) {
   const bool is_column = spec.loop == Loop::columns || spec.loop == Loop::few_columns;
-  const auto total = [&] { return is_column ? line.column_total() : line.row_total(); };
+  const auto total = [&](double before) { return is_column ? line.column_total(before) : line.row_total(); };
   if (spec.stage == Stage::sum) {
-    args.totals[index] = total();
+    args.totals[index] = total(args.totals[index]);
   } else if (spec.stage == Stage::update) {
     line.update(exp, args.sums[index]);
   } else if (spec.loop == Loop::packed_rows) {
     line.update(exp, line.short_sum());
   } else {
-    line.update(exp, static_cast<float>(total()));
+    line.update(exp, static_cast<float>(total(0)));
   }
 }
 

@@ -128,6 +128,7 @@ struct Tensors {
     const std::size_t count = sums_of(spec, args);
     const auto padded = static_cast<std::size_t>(jit::padded_columns(static_cast<std::int64_t>(count)));
     std::vector<double> totals(padded);
+    std::iota(totals.begin(), totals.end(), 0.25);
     std::vector<float> sums(padded);
     std::iota(sums.begin(), sums.end(), 1.5F);
     const GuardedBuffer scratch(jit::columns_scratch_bytes(args.inner), GuardedBuffer::Guard::before);

@@ -56,7 +56,10 @@ void run_line(jit::KernelSpec spec, bool is_innermost, Bytes& activation, Bytes&
   std::array<double, 16> totals{};
   double sum = 0;
   args.totals = totals.data();
-  run_parts(jit::Stage::sum, [&] { sum += totals[0]; });
+  run_parts(jit::Stage::sum, [&] {
+    sum += totals[0];
+    totals = {};
+  });
   const std::array<float, 16> sums{static_cast<float>(sum)};
   args.sums = sums.data();
   run_parts(jit::Stage::update, [] {});

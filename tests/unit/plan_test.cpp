@@ -240,14 +240,17 @@ TEST(Plan, LeavesLongColumnsWhereTheyLie) {
   const Plan few = log_softmax_plan({4, 20'000, 3}, 1, {80'000, 4, 1});
   EXPECT_EQ(staged(few), "000");
   EXPECT_EQ(few.loops()[few.dense].size, 3);
-  const Plan segmented = log_softmax_plan({4, 70'000, 3}, 1, {70'000 * 3, 1, 70'000});
-  EXPECT_EQ(staged(segmented), "000");
-  EXPECT_EQ(segmented.dense, Plan::none);
+  EXPECT_EQ(staged(log_softmax_plan({4, 70'000, 3}, 1)), "000");
 }
 
 TEST(Plan, StagesLongColumnsThatLieApart) {
   EXPECT_EQ(staged(log_softmax_plan({4, 20'000, 3}, 1, {20'000 * 3, 1, 20'000})), "111");
   EXPECT_EQ(staged(log_softmax_plan({4, 65'536, 3}, 1, {65'536 * 3, 1, 65'536})), "111");
+  const Plan segmented = log_softmax_plan({4, 70'000, 100}, 1, {70'000 * 100, 1, 70'000});
+  EXPECT_EQ(staged(segmented), "111");
+  EXPECT_TRUE(segmented.is_segmented());
+  EXPECT_LE(segmented.block[segmented.dense] * segmented.sum_steps, usual_tile);
+  EXPECT_EQ(segmented.sum_steps % jit::columns_group, 0);
 }
 
 TEST(Plan, TilesAreBounded) {
