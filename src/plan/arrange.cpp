@@ -126,6 +126,11 @@ void choose_staged(Plan& plan) {
     move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
   }
+  if (are_long_columns && plan.stages_any()) {
+    // In parts, as segments are.
+    plan.spec.stage = jit::Stage::update;
+    plan.spec.axis_rest = 0;
+  }
 }
 
 /// How many positions a tile has.

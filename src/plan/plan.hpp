@@ -63,7 +63,8 @@ struct Plan {
   [[nodiscard]] bool stages_any() const { return staged[0] || staged[1] || staged[2]; }
   [[nodiscard]] bool stages_all() const { return staged[0] && staged[1] && staged[2]; }
 
-  /// The axis is longer than a kernel takes at once: segments are summed, then updated.
+  /// The axis is longer than a kernel, or a tile of columns, takes at once: it is summed in parts, then
+  /// updated in parts.
   [[nodiscard]] bool is_segmented() const { return spec.stage != jit::Stage::whole && !is_split; }
   /// Elements of one position: few columns are the kernel's own, and no loop.
   [[nodiscard]] std::int64_t position_elements() const {
