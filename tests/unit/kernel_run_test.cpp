@@ -95,6 +95,29 @@ TEST(KernelRun, LongAxesAreSummedInSegments) {
   }
 }
 
+TEST(KernelRun, LongColumnsThatLieApartComeInParts) {
+  ClaimedThreads executor(5);
+  for (const std::int64_t length : {4100, 65536 + 13}) {
+    for (const std::size_t kind : {0U, 1U, 2U, 3U, 4U}) {
+      const Dims dims = kind % 2 == 0 ? Dims{2, length, 3} : Dims{1, length, 17};
+      StridedCase c = dense_case(false, kind % 2 == 0 ? DataType::f32 : DataType::f16, dims, 1);
+      const Dims transposed = {length, 1, dims[0] * length};
+      const Dims apart = {length * dims[2] * 5, dims[2] * 5, 5};
+      for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+        if (kind == 4) {
+          c.strides[tensor] = apart;
+        } else if (kind == 3 || kind == tensor) {
+          c.strides[tensor] = transposed;
+        }
+      }
+      expect_no_difference(c, serial_executor());
+      c.sharing = Sharing::in_place;
+      c.strides[2] = c.strides[1];
+      expect_no_difference(c, executor);
+    }
+  }
+}
+
 TEST(KernelRun, LargeWorkOfAnyShapeIsForAllThreads) {
   // Many short rows, few long ones, one; the same as columns. An axis of -1 stands for EluBackward.
   const std::vector<float> ones(1 << 20, 1.0F);
