@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,17 +45,15 @@ Shape shape_of(const KernelSpec& spec, std::int64_t lines, std::int64_t count) {
 }
 
 /// Random elements everywhere, between those of the tensor too.
-void fill(const GuardedBuffer& buffer, DataType dtype, std::mt19937& random, bool is_log_softmax_dst) {
+void fill(std::span<std::byte> buffer, DataType dtype, std::mt19937& random, bool is_log_softmax_dst) {
   const std::size_t size = size_of(dtype);
-  for (std::size_t at = 0; at < buffer.bytes().size(); at += size) {
+  for (std::size_t at = 0; at < buffer.size(); at += size) {
     const std::uint32_t bits = random_element(dtype, random, 20, is_log_softmax_dst);
     std::memcpy(buffer.data() + at, &bits, size);
   }
 }
 
-std::vector<std::byte> copy_of(const GuardedBuffer& buffer) {
-  return {buffer.bytes().begin(), buffer.bytes().end()};
-}
+std::vector<std::byte> copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
 
 /// All NaNs are one.
 bool are_same(DataType dtype, const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
@@ -109,10 +108,15 @@ std::size_t sums_of(const KernelSpec& spec, const KernelArgs& args) {
   return static_cast<std::size_t>(spec.loop == Loop::columns ? args.inner : args.outer);
 }
 
-/// The tensors of one call, filled with what `shape` alone decides.
+/// The tensors of one call, filled with what `shape` alone decides. `room` bytes lie behind each.
 struct Tensors {
-  Tensors(const KernelSpec& spec, const Shape& shape, GuardedBuffer::Guard guard)
-      : activation(shape.bytes, guard), diff_dst(shape.bytes, guard), diff_src(shape.bytes, guard) {
+  Tensors(const KernelSpec& spec, const Shape& shape, GuardedBuffer::Guard guard, std::size_t room = 0)
+      : activation_buffer(shape.bytes + room, guard),
+        diff_dst_buffer(shape.bytes + room, guard),
+        diff_src_buffer(shape.bytes + room, guard),
+        activation(activation_buffer.bytes().first(shape.bytes)),
+        diff_dst(diff_dst_buffer.bytes().first(shape.bytes)),
+        diff_src(diff_src_buffer.bytes().first(shape.bytes)) {
     std::mt19937 random(static_cast<unsigned>(shape.count));
     fill(activation, spec.dtype, random, spec.operation == Operation::log_softmax_backward);
     fill(diff_dst, spec.dtype, random, false);
@@ -143,19 +147,22 @@ struct Tensors {
     return bits;
   }
 
-  [[nodiscard]] const GuardedBuffer& result(const KernelSpec& spec) const {
+  [[nodiscard]] std::span<std::byte> result(const KernelSpec& spec) const {
     return spec.in_place ? diff_dst : diff_src;
   }
 
-  GuardedBuffer activation;
-  GuardedBuffer diff_dst;
-  GuardedBuffer diff_src;
+  GuardedBuffer activation_buffer;
+  GuardedBuffer diff_dst_buffer;
+  GuardedBuffer diff_src_buffer;
+  std::span<std::byte> activation;
+  std::span<std::byte> diff_dst;
+  std::span<std::byte> diff_src;
 };
 
 void expect_bits_of_portable(const KernelSpec& spec, const Shape& shape, GuardedBuffer::Guard guard) {
   const Tensors emitted(spec, shape, guard);
   // Not against a page at the end: see expect_same_bits.
-  const Tensors portable(spec, shape, GuardedBuffer::Guard::before);
+  const Tensors portable(spec, shape, GuardedBuffer::Guard::before, 16);
   const auto activation = copy_of(emitted.activation);
   const auto before = copy_of(emitted.result(spec));
   const auto other = copy_of(spec.in_place ? emitted.diff_src : emitted.diff_dst);
