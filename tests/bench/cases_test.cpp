@@ -59,6 +59,11 @@ TEST(CasesTest, References) {
 TEST(CasesTest, Strides) {
   const std::array<Dims, 3> transposed = find("elu_backward_f32_src_64x256_transposed").strides();
   EXPECT_EQ(transposed, (std::array<Dims, 3>{Dims{256, 1}, Dims{1, 64}, Dims{256, 1}}));
+  const Dims row_major = {16464, 784, 28, 1};
+  EXPECT_EQ(find("elu_backward_f32_src_4x21x28x28_channels_last").strides(),
+            (std::array<Dims, 3>{row_major, Dims{16464, 1, 588, 21}, row_major}));
+  EXPECT_EQ(find("elu_backward_f32_src_12x30x40_three_orders").strides(),
+            (std::array<Dims, 3>{Dims{1, 12, 360}, Dims{1200, 1, 30}, Dims{1200, 40, 1}}));
   const Case& strided = find("elu_backward_f32_src_64x256_stride3");
   EXPECT_EQ(strided.strides(), (std::array<Dims, 3>{Dims{768, 3}, Dims{768, 3}, Dims{768, 3}}));
   EXPECT_EQ(strided.extent(), 3 * strided.elements());

@@ -25,9 +25,19 @@ Dims row_major(const Dims& shape, std::int64_t inner_stride) {
   return strides;
 }
 
+/// As row-major, but for the second dimension, which is innermost.
+Dims channels_last(const Dims& shape) {
+  Dims moved = shape;
+  std::rotate(moved.begin() + 1, moved.begin() + 2, moved.end());
+  Dims strides = row_major(moved, 1);
+  std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+  return strides;
+}
+
 std::string name_of(const Layout& layout) {
-  if (layout.transposed) return "_transposed";
-  return layout.inner_stride == 1 ? "" : fmt::format("_stride{}", layout.inner_stride);
+  constexpr std::array names = {"", "_transposed", "_channels_last", "_three_orders"};
+  const std::string order = names.at(static_cast<std::size_t>(layout.order));
+  return layout.inner_stride == 1 ? order : fmt::format("{}_stride{}", order, layout.inner_stride);
 }
 
 }  // namespace
@@ -69,7 +79,17 @@ std::int64_t Case::bytes() const { return elements() * static_cast<std::int64_t>
 
 std::array<Dims, 3> Case::strides() const {
   const Dims strides = row_major(shape, layout.inner_stride);
-  return {strides, layout.transposed ? column_major(shape) : strides, strides};
+  switch (layout.order) {
+    case Order::transposed:
+      return {strides, column_major(shape), strides};
+    case Order::channels_last:
+      return {strides, channels_last(shape), strides};
+    case Order::three_orders:
+      return {column_major(shape), channels_last(shape), strides};
+    case Order::row_major:
+      break;
+  }
+  return {strides, strides, strides};
 }
 
 Case Case::reference_case() const {

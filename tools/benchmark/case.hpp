@@ -41,9 +41,17 @@ struct Target {
   double bound = 0;  ///< At least so many times as fast; at most so many nanoseconds.
 };
 
-/// How the elements of a tensor lie.
+/// Which tensors are not row-major.
+enum class Order : std::uint8_t {
+  row_major,
+  transposed,     ///< diff_dst is column-major.
+  channels_last,  ///< diff_dst has its second dimension innermost.
+  three_orders,   ///< src or dst is column-major, diff_dst has its second dimension innermost.
+};
+
+/// How the elements of the tensors lie.
 struct Layout {
-  bool transposed = false;        ///< diff_dst is column-major, the other tensors row-major.
+  Order order = Order::row_major;
   std::int64_t inner_stride = 1;  ///< Of all three tensors, in elements.
 };
 

@@ -186,18 +186,34 @@ std::vector<Case> shape_cases() {
 
 /// Tensors that are transposes of one another, and views with gaps, on data in cache.
 std::vector<Case> layout_cases() {
-  const std::pair<Layout, double> layouts[] = {
-      {{.transposed = true}, 3}, {{.inner_stride = 2}, 3},  {{.inner_stride = 3}, 3},
-      {{.inner_stride = 4}, 3},  {{.inner_stride = 7}, 10}, {{.inner_stride = 16}, 10},
+  struct Kind {
+    Dims shape;
+    Layout layout;
+    double most;  ///< Times what dense tensors take.
+    std::int64_t axis = 1;
+  };
+  const Kind kinds[] = {
+      {{64, 256}, {.order = Order::transposed}, 3},
+      {{64, 256}, {.inner_stride = 2}, 3},
+      {{64, 256}, {.inner_stride = 3}, 3},
+      {{64, 256}, {.inner_stride = 4}, 3},
+      {{64, 256}, {.inner_stride = 7}, 10},
+      {{32, 128}, {.inner_stride = 16}, 10},
+      {{100, 100}, {.inner_stride = 3}, 3},
+      {{20, 20}, {.order = Order::transposed}, 3},
+      {{4, 21, 28, 28}, {.order = Order::channels_last}, 3},
+      {{12, 30, 40}, {.order = Order::three_orders}, 3},
+      {{2, 64, 14, 14}, {.order = Order::three_orders}, 3},
+      {{100'000, 8}, {.order = Order::transposed}, 3, 0},
   };
   std::vector<Case> cases;
-  for (const auto& [layout, most] : layouts) {
+  for (const auto& [shape, layout, most, axis] : kinds) {
     for (const DataType dtype : {f32, bf16}) {
       for (const Operation operation : {elu_backward, log_softmax_backward}) {
         cases.push_back({.operation = operation,
                          .dtype = dtype,
-                         .shape = {64, 256},
-                         .axis = 1,
+                         .shape = shape,
+                         .axis = axis,
                          .layout = layout,
                          .reference = dense,
                          .targets = {against_reference(1 / most)}});
