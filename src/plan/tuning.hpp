@@ -63,8 +63,8 @@ inline constexpr std::int64_t short_run = 12;
 inline constexpr std::int64_t few_lanes = 7;
 
 /// Two columns of elements of 2 bytes go through tiles where the axis is shorter. (With 21 steps on AVX2, the
-/// kernel for few columns ran at 0.65 of the speed along a last axis, tiles at 0.74; with 32 steps it was 0.80
-/// and 0.73, on AVX-512 0.67 and 0.58. f32, and three columns or more, gain with any axis.)
+/// kernel for few columns ran at 0.65 of the speed along a last axis, tiles at 0.74; with 32 steps it was
+/// 0.80 and 0.73, on AVX-512 0.67 and 0.58. f32, and three columns or more, gain with any axis.)
 inline constexpr std::int64_t least_axis_of_two = 32;
 
 /// Where tiles lie as parts of one tensor, they hold up to so many steps of its innermost loop, and about so
