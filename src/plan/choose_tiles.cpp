@@ -1,6 +1,7 @@
 #include "src/plan/choose_tiles.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "src/plan/layout.hpp"
 #include "src/plan/tile_layout.hpp"
@@ -113,6 +114,20 @@ double cost_of(const Plan& plan) {
   return cost;
 }
 
+/// The longest loop, and those that are innermost in a tensor, where there are too many to try all.
+bool is_worth_being_last(const DimList& loops, std::size_t loop) {
+  constexpr std::size_t few = 4;
+  const auto is_least = [&](const auto& measure) {
+    return std::ranges::all_of(loops,
+                               [&](const Dim& other) { return measure(loops[loop]) <= measure(other); });
+  };
+  const auto is_innermost = [&](std::size_t tensor) {
+    return is_least([tensor](const Dim& dim) { return std::abs(dim.stride[tensor]); });
+  };
+  return loops.size() <= few || is_least([](const Dim& dim) { return -dim.size; }) ||
+         is_innermost(activation) || is_innermost(diff_dst) || is_innermost(diff_src);
+}
+
 }  // namespace
 
 void choose_tiles(Plan& plan, std::int64_t target) {
@@ -135,6 +150,9 @@ void choose_tiles(Plan& plan, std::int64_t target) {
       consider(like);
     }
     for (std::size_t last = 0; last < ordered.loops().size(); ++last) {
+      if (!is_worth_being_last(ordered.loops(), last)) {
+        continue;
+      }
       Plan dense = ordered;
       move_loop(dense.loops(), last, dense.loops().size() - 1);
       make_dense_tiles(dense, target);
