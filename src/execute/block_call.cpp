@@ -63,11 +63,14 @@ void call_staged(const Launch& launch, const CompiledKernel& kernel, const Block
   const bool needs_sums = kernel.spec.loop == Loop::columns && kernel.spec.stage == Stage::whole;
   const auto sums_bytes = static_cast<std::int64_t>(needs_sums ? jit::columns_scratch_bytes(args.inner) : 0);
   const std::int64_t tile_bytes = (tiles.bytes() + line_bytes - 1) / line_bytes * line_bytes;
-  std::byte* scratch = thread_scratch(static_cast<std::size_t>(sums_bytes + 2 * tile_bytes));
+  std::byte* scratch = thread_scratch(static_cast<std::size_t>(sums_bytes + 3 * tile_bytes));
   args.scratch = scratch;
 
-  // The result takes the place of an input in its tile: kernels load what they overwrite first.
-  const PerTensor<std::size_t> place = {0, 1, plan.staged[diff_dst] ? 1U : 0U};
+  // The result takes the place of an input in its tile: kernels load what they overwrite first. Not where
+  // steps of a few columns lie in one vector: a load that begins in what was just stored waits for it.
+  const bool has_own_place =
+      plan.spec.loop == Loop::columns && !plan.spec.in_place && args.inner < least_tile_columns;
+  const PerTensor<std::size_t> place = {0, 1, has_own_place ? 2U : plan.staged[diff_dst] ? 1U : 0U};
   Pointers to = at;
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     if (plan.staged[tensor]) {

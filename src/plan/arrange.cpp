@@ -116,6 +116,26 @@ bool columns_fit_a_tile(const Plan& plan) {
   return plan.axis.size <= greatest_tile / columns;
 }
 
+void set_few_columns(Plan& plan, std::int64_t columns) {
+  plan.spec.loop = Loop::few_columns;
+  plan.spec.columns = static_cast<std::uint8_t>(columns);
+  plan.spec.axis_rest = static_cast<std::uint32_t>(plan.axis.size % jit::few_columns_modulus);
+}
+
+/// Where there are few columns in all, one tile has them, for the kernel that takes just so many.
+bool stages_few_columns(Plan& plan) {
+  const std::int64_t length = plan.axis.size;
+  const std::int64_t columns = plan.elements / length;
+  if (plan.spec.loop != Loop::columns || columns > jit::few_columns_limit ||
+      length < jit::least_few_columns_axis || plan.elements > greatest_few_columns_tile) {
+    return false;
+  }
+  set_few_columns(plan, columns);
+  plan.dense = plan.run = plan.outer = Plan::none;
+  stage_all(plan);
+  return true;
+}
+
 /// Decides which tensors are staged. (Columns that are too long for a usual tile are staged all the same
 /// where they don't fit: taken one at a time where they lie, they took up to 38 times as long as dense ones.)
 void choose_staged(Plan& plan) {
@@ -125,6 +145,9 @@ void choose_staged(Plan& plan) {
     // In tiles, positions may come in any order: with the longest loop last, copies make runs of it.
     move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
+  }
+  if (plan.stages_any() && stages_few_columns(plan)) {
+    return;
   }
   if (are_long_columns && plan.stages_any()) {
     // In parts, as segments are.
@@ -257,10 +280,8 @@ void take_few_columns(Plan& plan) {
   const std::int64_t step = stride / plan.element_size;
   if (size <= jit::few_columns_limit && length >= least && steps_are(last, stride) &&
       steps_are(plan.axis, size * stride) && (step == 1 || jit::takes_step(plan.spec, step))) {
-    plan.spec.loop = Loop::few_columns;
-    plan.spec.columns = static_cast<std::uint8_t>(size);
+    set_few_columns(plan, size);
     plan.spec.step = static_cast<std::uint8_t>(step);
-    plan.spec.axis_rest = static_cast<std::uint32_t>(length % jit::few_columns_modulus);
     plan.loops().truncate(plan.loops().size() - 1);
   }
 }
@@ -280,6 +301,8 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   choose_staged(plan);
   if (plan.stages_any() && plan.spec.loop == Loop::columns && plan.is_segmented()) {
     make_staged_segments(plan);
+  } else if (plan.stages_any() && plan.spec.loop == Loop::few_columns) {
+    make_one_tile(plan);
   } else {
     plan.stages_any() ? choose_tiles(plan, tile_positions(plan)) : make_blocks(plan, caches);
     if (plan.is_segmented()) {

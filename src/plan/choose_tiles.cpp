@@ -72,15 +72,8 @@ double cost_of_copy(const Plan& plan, const TileLayout& tiles, std::size_t tenso
     return units * (cost::run + count(bytes) * cost::run_byte);
   }
   const CopyPlane plane = take_plane(nest, bytes, tile);
-  const double planes = count(nest.steps());
-  if (!plane.is_transposed) {
-    return planes * count(plane.lines.size) * cost::line + units * cost::unit;
-  }
-  // What is narrower than the squares that are transposed at once goes line by line.
-  const std::int64_t lines = std::min(plane.lines.size, plane.line.size);
-  return planes * cost::transposed_plane + (lines * bytes < 16
-                                                ? planes * count(lines) * cost::line + units * cost::unit
-                                                : units * cost::transposed_unit);
+  return plane.is_transposed ? count(nest.steps()) * cost::transposed_plane + units * cost::transposed_unit
+                             : count(nest.steps() * plane.lines.size) * cost::line + units * cost::unit;
 }
 
 /// Adjacent positions that a kernel takes at once.

@@ -1,5 +1,7 @@
 #include "src/plan/copy_nest.hpp"
 
+#include <algorithm>
+
 #include "src/plan/layout.hpp"
 
 namespace gradjit::detail {
@@ -83,17 +85,28 @@ void CopyNest::remove(std::size_t index) {
 }
 
 CopyPlane take_plane(CopyNest& nest, std::int64_t unit, TileSide tile) {
-  const auto reads_runs = [unit](const CopyLoop& loop) { return loop.from == unit; };
-  CopyLoop line{1, 0, 0};
-  CopyLoop read{1, 0, 0};
-  const bool writes_runs = nest.take(line, [unit](const CopyLoop& loop) { return loop.to == unit; });
-  if (writes_runs && line.from != 0 && nest.take(read, reads_runs)) {
+  // What is narrower than the squares that are transposed at once had better go line by line.
+  const std::int64_t side = (16 - 1) / unit + 1;
+  const auto writes_runs = [&](const CopyLoop& loop) { return loop.to == unit && loop.from != 0; };
+  const auto reads_runs = [&](const CopyLoop& loop) { return loop.from == unit; };
+  CopyNest rest = nest;
+  CopyLoop written;
+  CopyLoop read;
+  if (rest.take(written, writes_runs) && rest.take(read, reads_runs) && written.size >= side &&
+      read.size >= side) {
+    nest = rest;
     // The side that is no tile is walked along its lines: they may all fall into the same few sets of the
     // cache, where they would not survive until their next piece is due.
-    return tile == TileSide::to ? CopyPlane{line, read, true} : CopyPlane{read, line, true};
+    return tile == TileSide::to ? CopyPlane{written, read, true} : CopyPlane{read, written, true};
   }
-  if (!writes_runs && !nest.take(line, reads_runs)) {
-    line = nest.take_last();
+  // A line's own work takes as long as several elements, so that an adjacent line had better be no shorter.
+  constexpr std::int64_t long_line = 8;
+  const std::int64_t least = std::min(long_line, nest.longest());
+  CopyLoop line{1, 0, 0};
+  const auto writes_line = [&](const CopyLoop& loop) { return loop.to == unit && loop.size >= least; };
+  const auto reads_line = [&](const CopyLoop& loop) { return loop.from == unit && loop.size >= least; };
+  if (!nest.take(line, writes_line) && !nest.take(line, reads_line)) {
+    nest.take_innermost(line, least);
   }
   return {nest.take_last(), line, false};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,17 @@ class CopyNest {
     return false;
   }
 
+  /// Takes out the last loop of at least so many steps, if there is one.
+  void take_innermost(CopyLoop& taken, std::int64_t least) {
+    for (std::size_t i = count_; i-- > 0;) {
+      if (loops_[i].size >= least) {
+        taken = loops_[i];
+        remove(i);
+        return;
+      }
+    }
+  }
+
   /// Takes out the last loop, or one that doesn't loop if none is left.
   CopyLoop take_last() { return count_ == 0 ? CopyLoop{1, 0, 0} : loops_[--count_]; }
 
@@ -53,6 +65,15 @@ class CopyNest {
     CopyLoop run{1, 0, 0};
     take(run, [unit](const CopyLoop& loop) { return loop.to == unit && loop.from == unit; });
     return run.size * unit;
+  }
+
+  /// The steps of the longest loop that is left.
+  [[nodiscard]] std::int64_t longest() const {
+    std::int64_t size = 1;
+    for (std::size_t i = 0; i < count_; ++i) {
+      size = std::max(size, loops_[i].size);
+    }
+    return size;
   }
 
   /// How many steps the loops that are left have together.

@@ -14,7 +14,8 @@ constexpr std::int64_t line_bytes = 64;
 TileLayout::TileLayout(const Plan& plan, const std::array<std::int64_t, max_rank>& steps,
                        std::int64_t axis_steps)
     : plan_(plan), steps_(steps), axis_steps_(axis_steps) {
-  const bool axis_is_outermost = plan.tile_loop() == jit::Loop::columns;
+  const bool axis_is_outermost =
+      plan.tile_loop() == jit::Loop::columns || plan.tile_loop() == jit::Loop::few_columns;
   std::int64_t stride = axis_is_outermost ? plan.element_size : row_pitch();
   for (std::size_t i = plan.loops().size(); i-- > 0;) {
     loop_stride_[i] = stride;

@@ -145,6 +145,11 @@ void stage_all(Plan& plan) { plan.staged.fill(true); }
 
 std::int64_t least_dense_steps(const Plan& plan) { return plan.axis.size == 1 ? short_run : few_lanes; }
 
+void make_one_tile(Plan& plan) {
+  std::transform(plan.loops().begin(), plan.loops().end(), plan.block.begin(),
+                 [](const Dim& loop) { return loop.size; });
+}
+
 void make_strips(Plan& plan, std::size_t loop, std::int64_t target) {
   Tile tile(plan, target);
   plan.block[loop] = std::min(target, plan.loops()[loop].size);

@@ -19,6 +19,9 @@ void make_dense_tiles(Plan& plan, std::int64_t target);
 /// False, and nothing is done, where that is not so, or a kernel can take no such runs.
 [[nodiscard]] bool make_tiles_like(Plan& plan, std::size_t tensor, std::int64_t target);
 
+/// Makes one block of all positions.
+void make_one_tile(Plan& plan);
+
 /// Sets blocks of about `target` steps of one loop.
 void make_strips(Plan& plan, std::size_t loop, std::int64_t target);
 

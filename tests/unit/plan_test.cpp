@@ -74,8 +74,8 @@ TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
   // Strides change nothing.
   expect_spec(log_softmax_plan({5, 10}, 1, {1, 5}), Loop::packed_rows, 10);
   expect_spec(log_softmax_plan({5, 300}, 1, {2, 10}), Loop::rows, 300 % jit::rows_chunk);
-  expect_spec(log_softmax_plan({10, 5}, 0, {2, 20}), Loop::columns, 10 % jit::columns_group);
-  expect_spec(log_softmax_plan({10, 5}, 0, {-5, -1}), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 9}, 0, {2, 20}), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 9}, 0, {-9, -1}), Loop::columns, 10 % jit::columns_group);
 }
 
 /// How many columns the kernel takes; it then has no loop over them.
@@ -104,6 +104,21 @@ TEST(Plan, HasAKernelForFewAdjacentColumns) {
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 31, 2}, 1, {}, DataType::bf16)), 0);
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 32, 2}, 1, {}, DataType::bf16)), 2);
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 8, 3}, 1, {}, DataType::bf16)), 3);
+}
+
+TEST(Plan, StagesFewColumnsInOneTile) {
+  for (const Plan& plan :
+       {log_softmax_plan({1000, 3}, 0, {2, 3000}), log_softmax_plan({2, 1000, 3}, 1, {2001, 2, 5000})}) {
+    EXPECT_EQ(plan.spec.loop, Loop::few_columns);
+    EXPECT_EQ(plan.spec.columns, plan.elements / 1000);
+    EXPECT_EQ(staged(plan), "111");
+    for (std::size_t i = 0; i < plan.loops().size(); ++i) {
+      EXPECT_EQ(plan.block[i], plan.loops()[i].size);
+    }
+  }
+  EXPECT_EQ(log_softmax_plan({1000, 9}, 0, {1, 1000}).spec.loop, Loop::rows);  // Sums are split off.
+  EXPECT_EQ(log_softmax_plan({7, 3}, 0, {2, 20}).spec.loop, Loop::columns);
+  EXPECT_EQ(log_softmax_plan({60'000, 3}, 0, {1, 60'000}).spec.loop, Loop::columns);
 }
 
 TEST(Plan, SplitsSumsFromUpdatesOfTensorsThatLieAsAnotherKernelWantsThem) {
