@@ -26,7 +26,8 @@ class Required {
 ///
 /// Error, in ulp of the type at the real-valued result: f32 from src 2.0, f32 from dst 1.5, f16 0.51,
 /// bf16 0.505 (bf16 results below 2^-126 become zeros of their sign). A NaN in src, dst or diff_dst
-/// gives a NaN where the result depends on it; which NaN differs between instruction sets. `gradjit verify`
+/// gives a NaN where the result depends on it; which NaN differs between instruction sets. Where diff_dst is
+/// infinite and exp(src) is 0 to f32, the result is infinite or NaN, the same on every path. `gradjit verify`
 /// checks these bounds.
 struct EluBackward {
   Required<float> alpha;  ///< Any f32 >= 0, +inf included.
@@ -41,7 +42,11 @@ struct EluBackward {
 ///
 /// Error in f32, for dst <= 88 and sum|g| < 2^127:
 /// 2^-23 * (|g| + 4 * exp(dst) * sum|g|) + 2^-149 * (1 + |sum g|), for axes of up to 2^32 elements.
-/// bf16 and f16 add one rounding to the type. `gradjit verify` checks these bounds.
+/// bf16 and f16 add one rounding to the type. `gradjit verify` checks these bounds. Outside of them, where
+/// the sum or exp(dst) overflows, results may be infinite or NaN.
+///
+/// The order in which a sum is added up depends on the dims and the axis' place among them, never on strides,
+/// threads or the instruction set: the same elements with the axis elsewhere may differ in the last bits.
 struct LogSoftmaxBackward {
   std::int64_t axis = -1;  ///< In [-rank, rank - 1]; rank 0 takes 0 and -1.
   bool in_place = false;   ///< The result overwrites diff_dst.
@@ -56,7 +61,8 @@ struct EluBackwardTensors {
   std::optional<TensorDesc> diff_src = std::nullopt;
 };
 
-/// One description per tensor of LogSoftmaxBackward. Dims and dtypes must agree, strides need not.
+/// One description per tensor of LogSoftmaxBackward. Dims and dtypes must agree, strides need not. Give
+/// `diff_src` unless in place.
 struct LogSoftmaxBackwardTensors {
   std::optional<TensorDesc> diff_dst = std::nullopt;
   std::optional<TensorDesc> dst = std::nullopt;
