@@ -146,10 +146,7 @@ void choose_staged(Plan& plan) {
     move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
   }
-  if (plan.stages_any() && stages_few_columns(plan)) {
-    return;
-  }
-  if (are_long_columns && plan.stages_any()) {
+  if (plan.stages_any() && !stages_few_columns(plan) && are_long_columns) {
     // In parts, as segments are.
     plan.spec.stage = jit::Stage::update;
     plan.spec.axis_rest = 0;
@@ -265,8 +262,7 @@ bool streams(const Plan& plan, const CacheSizes& caches) {
   return run >= least_streamed_run / plan.element_size;
 }
 
-/// Leaves a loop over few columns to the kernel, where slabs of them have all elements equally far
-/// apart.
+/// Leaves a loop over few columns to the kernel, where slabs of them have all elements equally far apart.
 void take_few_columns(Plan& plan) {
   if (plan.spec.loop != Loop::columns || plan.loops().empty() || plan.is_segmented()) {
     return;
@@ -299,15 +295,17 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   set_roles(plan);
   choose_step(plan);
   choose_staged(plan);
-  if (plan.stages_any() && plan.spec.loop == Loop::columns && plan.is_segmented()) {
-    make_staged_segments(plan);
-  } else if (plan.stages_any() && plan.spec.loop == Loop::few_columns) {
+  if (!plan.stages_any()) {
+    make_blocks(plan, caches);
+  } else if (plan.spec.loop == Loop::few_columns) {
     make_one_tile(plan);
+  } else if (plan.spec.loop == Loop::columns && plan.is_segmented()) {
+    make_staged_segments(plan);
   } else {
-    plan.stages_any() ? choose_tiles(plan, tile_positions(plan)) : make_blocks(plan, caches);
-    if (plan.is_segmented()) {
-      make_segments(plan);
-    }
+    choose_tiles(plan, tile_positions(plan));
+  }
+  if (plan.is_segmented() && plan.sum_steps == 0) {
+    make_segments(plan);
   }
   plan.spec.streaming = streams(plan, caches);
 }
