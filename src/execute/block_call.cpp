@@ -40,7 +40,7 @@ Steps steps_of(const Plan& plan, const Block& block) {
 /// That of a block: most have the plan's, made before, and those at the end of a loop one of their own.
 const Staging& staging_of(const Launch& launch, const Block& block, std::int64_t axis_steps,
                           std::optional<Staging>& own) {
-  if (launch.staging && launch.staging->is_for(block.steps, axis_steps)) {
+  if (launch.staging && launch.staging->tiles().is_for(block.steps, axis_steps)) {
     return *launch.staging;
   }
   return own.emplace(launch.plan, block.steps, axis_steps, launch.copies);

@@ -21,8 +21,6 @@ class Staging {
   Staging(const Plan& plan, const std::array<std::int64_t, max_rank>& steps, std::int64_t axis_steps,
           const CopyKernels& kernels);
 
-  [[nodiscard]] bool is_for(const std::array<std::int64_t, max_rank>& steps, std::int64_t axis_steps) const;
-
   [[nodiscard]] const TileLayout& tiles() const { return tiles_; }
   /// Copies a staged tensor's part of the block to its tile, or for diff_src the result from there.
   void copy(std::size_t tensor, std::byte* to, const std::byte* from) const {

@@ -110,7 +110,7 @@ void stage_misfits(Plan& plan) {
   }
 }
 
-/// A usual tile can hold enough columns of their whole length.
+/// A tile can hold enough columns of their whole length.
 bool columns_fit_a_tile(const Plan& plan) {
   const std::int64_t columns = std::min(plan.elements / plan.axis.size, least_tile_columns);
   return plan.axis.size <= greatest_tile / columns;

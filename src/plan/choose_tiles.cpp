@@ -58,9 +58,9 @@ double cost_of_kernel(const CopyCall& call, const jit::KernelSpec& spec) {
 
 /// Of the copy of a staged tensor, to its tile or from there.
 double cost_of_copy(const Plan& plan, const TileLayout& tiles, std::size_t tensor) {
-  const TileSide tile = tensor == diff_src ? TileSide::from : TileSide::to;
+  const TileSide tile = tile_side_of(tensor);
   TileLayout::Loops room;
-  const std::span<const CopyLoop> loops = tiles.copy_loops(room, tensor, tile);
+  const std::span<const CopyLoop> loops = tiles.copy_loops(room, tensor);
   CopyNest nest(loops);
   const std::int64_t bytes = nest.take_run(plan.element_size);
   const double units = count(nest.steps());

@@ -38,7 +38,8 @@ std::int64_t TileLayout::row_pitch() const {
   return plan_.tile_loop() == jit::Loop::rows ? (((bytes - 1) / line_bytes + 1) | 1) * line_bytes : bytes;
 }
 
-std::span<const CopyLoop> TileLayout::copy_loops(Loops& room, std::size_t tensor, TileSide tile) const {
+std::span<const CopyLoop> TileLayout::copy_loops(Loops& room, std::size_t tensor) const {
+  const TileSide tile = tile_side_of(tensor);
   std::size_t count = 0;
   const auto add = [&](std::int64_t size, std::int64_t in_tile, std::int64_t in_tensor) {
     room[count++] =
@@ -71,10 +72,9 @@ std::optional<jit::KernelSpec> copy_spec_of(const Plan& plan, std::size_t tensor
   if (!plan.staged[tensor]) {
     return std::nullopt;
   }
-  const TileSide tile = tensor == diff_src ? TileSide::from : TileSide::to;
   TileLayout::Loops room;
-  return copy_spec_of(TileLayout(plan, plan.block, staged_axis_steps(plan)).copy_loops(room, tensor, tile),
-                      plan.element_size, tile, plan.spec.isa);
+  return copy_spec_of(TileLayout(plan, plan.block, staged_axis_steps(plan)).copy_loops(room, tensor),
+                      plan.element_size, tile_side_of(tensor), plan.spec.isa);
 }
 
 }  // namespace gradjit::detail

@@ -30,9 +30,9 @@ class TileLayout {
   [[nodiscard]] std::int64_t row_pitch() const;
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
-  /// The loops that copy a tensor's part of the block to its tile, or from there.
+  /// The loops that copy a tensor's part of the block to its tile, or for diff_src from there.
   using Loops = std::array<CopyLoop, max_copy_loops>;
-  [[nodiscard]] std::span<const CopyLoop> copy_loops(Loops& room, std::size_t tensor, TileSide tile) const;
+  [[nodiscard]] std::span<const CopyLoop> copy_loops(Loops& room, std::size_t tensor) const;
 
  private:
   const Plan& plan_;
@@ -43,6 +43,11 @@ class TileLayout {
   std::int64_t bytes_ = 0;
   std::array<std::int64_t, max_rank> loop_stride_;
 };
+
+/// Which side of a tensor's copy is the tile: inputs are copied to it, the result from there.
+[[nodiscard]] constexpr TileSide tile_side_of(std::size_t tensor) {
+  return tensor == diff_src ? TileSide::from : TileSide::to;
+}
 
 /// Steps along the axis of most tiles.
 [[nodiscard]] std::int64_t staged_axis_steps(const Plan& plan);

@@ -51,7 +51,7 @@ inline constexpr std::int64_t cut_tiles = 16;
 /// matrices 3.2 and 2.0.)
 inline constexpr std::int64_t least_split_tile = 1024;
 
-/// The most elements of a tile; what is longer is staged in fewer rows, and columns are not staged.
+/// The most elements of a tile; what is longer is staged in fewer rows, and columns in parts of their length.
 inline constexpr std::int64_t greatest_tile = 65536;
 
 /// The most elements of a tile that has all there are, in 2 to 7 columns; more are staged in segments.
