@@ -26,6 +26,8 @@ constexpr Row rows[] = {
     {Operation::copy, Loop::pack, emit_strided_copy},
     {Operation::copy, Loop::unpack, emit_strided_copy},
     {Operation::copy, Loop::transpose, emit_transpose},
+    {Operation::copy, Loop::transpose_by_places, emit_transpose},
+    {Operation::copy, Loop::runs, emit_runs},
 };
 
 EmitOperation emitter_of(const KernelSpec& spec) {

@@ -17,19 +17,31 @@ enum class Operation : std::uint8_t {
 
 /// The shape of a kernel's loops. What each does is told at `KernelArgs`.
 enum class Loop : std::uint8_t {
-  elements,     ///< Element by element (EluBackward).
-  packed_rows,  ///< Dense rows along a short axis, several rows to a register.
-  rows,         ///< One row along a longer axis after the other.
-  columns,      ///< The axis is not innermost: many columns side by side.
-  few_columns,  ///< The same with a few columns, several of their steps to a register.
-  pack,         ///< Lines of elements that lie `step` apart (copy).
-  unpack,       ///< Lines of elements to places `step` apart (copy).
-  transpose,    ///< Rows become columns (copy).
+  elements,             ///< Element by element (EluBackward).
+  packed_rows,          ///< Dense rows along a short axis, several rows to a register.
+  rows,                 ///< One row along a longer axis after the other.
+  columns,              ///< The axis is not innermost: many columns side by side.
+  few_columns,          ///< The same with a few columns, several of their steps to a register.
+  pack,                 ///< Lines of elements that lie `step` apart (copy).
+  unpack,               ///< Lines of elements to places `step` apart (copy).
+  transpose,            ///< Rows become columns (copy).
+  transpose_by_places,  ///< The same where rows, and columns, lie anywhere (copy).
+  runs,                 ///< Short runs of adjacent elements to places with other gaps between them (copy).
 };
 
 /// Which part of LogSoftmaxBackward a kernel does. Long rows are cut: segments are summed by one call
 /// each, then updated by one call each. Where sums and updates want different layouts, they are apart, too.
 enum class Stage : std::uint8_t { whole, sum, update };
+
+/// Runs of `length` adjacent elements, which begin `from_pitch` elements apart where they are read, and
+/// `to_pitch` where they are written; where both are 0, KernelArgs says how far.
+struct RunShape {
+  std::uint8_t length = 0;
+  std::uint8_t from_pitch = 0;
+  std::uint8_t to_pitch = 0;
+
+  bool operator==(const RunShape&) const = default;
+};
 
 /// Exactly what the bytes of a kernel depend on: equal specs give equal bytes.
 struct KernelSpec {
@@ -52,6 +64,7 @@ struct KernelSpec {
   /// has. pack, unpack: what `copies_step` has.
   std::uint8_t step = 1;
   std::uint8_t columns = 0;  ///< few_columns: their number, 2 to `few_columns_limit`.
+  RunShape run = {};         ///< runs: one for which `runs_at_once` has some.
 
   bool operator==(const KernelSpec&) const = default;
 };
@@ -75,9 +88,13 @@ inline constexpr std::int64_t segment_length = 65536;
 inline constexpr std::uint8_t greatest_copied_step = 7;
 /// The elements of the shortest line that these take.
 [[nodiscard]] constexpr std::int64_t shortest_copied_line(Isa isa) { return isa == Isa::avx2 ? 8 : 16; }
+/// How many runs of elements of `size` bytes `Loop::runs` moves at once, which a line must have at least; 0
+/// where it is not there. A single run that no code knows the pitches of has more than 32 and up to 128
+/// bytes: of less, plain code moves as much at a time.
+[[nodiscard]] int runs_at_once(Isa isa, std::int64_t size, const RunShape& shape);
 /// Whether the kernel of a spec is there for elements, in each of the three tensors, that lie `step` apart.
 [[nodiscard]] bool takes_step(const KernelSpec& spec, std::int64_t step);
-/// The fewest rows, and columns, that `Loop::transpose` takes.
+/// The fewest rows, and columns, that `Loop::transpose` and `transpose_by_places` take.
 [[nodiscard]] constexpr std::int64_t least_transposed(std::int64_t size) { return 16 / size; }
 
 /// A name for logs, profilers and dumps: "elu_backward_f32_avx512_alpha_0x1p+0_src_in_place".
@@ -101,9 +118,12 @@ struct KernelSpecHash {
 /// pack, unpack: `outer` lines of `inner` elements each, from `activation` to `diff_src`, with the strides of
 ///               these.
 /// transpose:    `outer` planes, at least one, of `axis` rows of `inner` adjacent elements each, from
-/// `activation`;
-///               element j of row i goes to element i of row j of `diff_src`. `axis_stride` lies between the
-///               rows.
+///               `activation`; element j of row i goes to element i of row j of `diff_src`. `axis_stride`
+///               lies between the rows.
+/// transpose_by_places: the same, but row i begins `row_places[i]` bytes from the plane's start, column j
+///               `column_places[j]` bytes from that of `diff_src`.
+/// runs:         `outer` lines of `inner` runs each, from `activation` to `diff_src`. `axis_stride` lies
+///               between runs, if the code doesn't know how far apart they begin.
 /// `outer_stride` lies between runs, rows, slabs, lines or planes, `axis_stride` between the steps of a
 /// column. `activation` is src or dst: what the exp or the comparison is taken of.
 struct KernelArgs {
@@ -120,6 +140,9 @@ struct KernelArgs {
   };
   Strides outer_stride;
   Strides axis_stride;
+  /// transpose_by_places: `axis` and `inner` of them, in bytes.
+  const std::int64_t* row_places = nullptr;
+  const std::int64_t* column_places = nullptr;
   /// Stage::sum writes the segments' totals here: one double for each row. For columns, `inner` of them, it
   /// adds to what is there, so that a segment may come in parts of whole groups of steps; there is room for
   /// `padded_columns(inner)`. Not for packed rows.

@@ -12,5 +12,6 @@ void emit_columns(const KernelSpec& spec, VectorUnit& v);
 void emit_few_columns(const KernelSpec& spec, VectorUnit& v);
 void emit_strided_copy(const KernelSpec& spec, VectorUnit& v);
 void emit_transpose(const KernelSpec& spec, VectorUnit& v);
+void emit_runs(const KernelSpec& spec, VectorUnit& v);
 
 }  // namespace gradjit::jit

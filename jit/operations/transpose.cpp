@@ -27,7 +27,7 @@ namespace {
 Xbyak::Reg64 r64(const General& reg) { return Assembler::r64(reg); }
 
 /// Where the copy is along one side. On that side, what is adjacent in one tensor is `pitch` apart in the
-/// other.
+/// other; or `pitched` is in the table of the places that it has there, whose entries are `pitch` apart.
 struct Side {
   General left;  ///< Elements that are left.
   General adjacent;
@@ -67,12 +67,16 @@ class Transpose {
   void interleave(std::span<Vec> vectors);
   void store(std::span<const Vec> vectors, Square square);
   void store_across(std::span<const Vec> vectors, Square square);
-  /// Calls `body(index, at)` with the address of each of `count` lines that are `pitch` apart from `from` on.
-  void for_each_line(const General& from, const Side& side, int count,
-                     const std::function<void(int, const Xbyak::RegExp&)>& body);
+  /// Call `body(index, at)` with the address of each of `count` rows, or columns.
+  using LineBody = std::function<void(int, const Xbyak::RegExp&)>;
+  void for_each_row(int count, const LineBody& body);
+  void for_each_column(int count, const LineBody& body);
+  void for_each_pitch(const General& from, const Side& side, int count, const LineBody& body);
+  void for_each_place(const General& from, const Side& side, int count, const LineBody& body);
 
   VectorUnit& v_;
   Assembler& a_;
+  bool has_places_;
   std::unique_ptr<Units> units_;
   int per_quad_;
   Side columns_;
@@ -83,6 +87,7 @@ class Transpose {
 Transpose::Transpose(const KernelSpec& spec, VectorUnit& v)
     : v_(v),
       a_(v.assembler()),
+      has_places_(spec.loop == Loop::transpose_by_places),
       units_(v.units(static_cast<int>(size_of(spec.dtype)))),
       per_quad_(units_->per_quad()),
       columns_(side("bytes between columns", offsetof(KernelArgs, axis_stride.diff_src))),
@@ -91,9 +96,13 @@ Transpose::Transpose(const KernelSpec& spec, VectorUnit& v)
 
 Side Transpose::side(const char* pitch, std::size_t pitch_argument) {
   Side side{a_.general("elements left"), a_.general("place where adjacent"),
-            a_.general("place where pitched"), a_.argument(pitch_argument, pitch),
-            a_.general("3 times the pitch")};
-  a_.lea(r64(side.pitch_3), a_.ptr[r64(side.pitch) + r64(side.pitch) * 2]);
+            a_.general("place where pitched"), a_.general(pitch), a_.general("3 times the pitch")};
+  if (has_places_) {
+    a_.mov(r64(side.pitch), sizeof(std::int64_t));
+  } else {
+    a_.mov(r64(side.pitch), argument(pitch_argument));
+    a_.lea(r64(side.pitch_3), a_.ptr[r64(side.pitch) + r64(side.pitch) * 2]);
+  }
   return side;
 }
 
@@ -121,15 +130,21 @@ void Transpose::emit() {
 void Transpose::plane() {
   a_.mov(r64(columns_.left), argument(offsetof(KernelArgs, inner)));
   a_.mov(r64(columns_.adjacent), a_.qword[a_.rsp + plane_from]);
-  a_.mov(r64(columns_.pitched), a_.qword[a_.rsp + plane_to]);
+  a_.mov(r64(columns_.pitched),
+         has_places_ ? argument(offsetof(KernelArgs, column_places)) : a_.qword[a_.rsp + plane_to]);
   // As much of a cache line at once as there are registers for.
   const int fitting = std::min((v_.free_registers() - 1) / per_quad_, units_->quads());
   const int wide = static_cast<int>(std::bit_floor(static_cast<unsigned>(fitting)));
   const std::array widths{wide, 1};
   along(columns_, std::span(widths).last(wide == 1 ? 1 : 2), [&](int columns) {
     a_.mov(r64(rows_.left), argument(offsetof(KernelArgs, axis)));
-    a_.mov(r64(rows_.pitched), r64(columns_.adjacent));
-    a_.mov(r64(rows_.adjacent), r64(columns_.pitched));
+    if (has_places_) {
+      a_.mov(r64(rows_.pitched), argument(offsetof(KernelArgs, row_places)));
+      a_.mov(r64(rows_.adjacent), a_.qword[a_.rsp + plane_to]);
+    } else {
+      a_.mov(r64(rows_.pitched), r64(columns_.adjacent));
+      a_.mov(r64(rows_.adjacent), r64(columns_.pitched));
+    }
     rows(columns);
   });
 }
@@ -186,21 +201,21 @@ void Transpose::square(Square square) {
 
 /// Few rows: a vector has all columns of one, and then every `per_quad_`-th column.
 void Transpose::load_across(std::span<const Vec> vectors, Square square) {
-  for_each_line(rows_.pitched, rows_, per_quad_, [&](int row, const Xbyak::RegExp& at) {
+  for_each_row(per_quad_, [&](int row, const Xbyak::RegExp& at) {
     units_->load_quads(vectors[static_cast<std::size_t>(row)], at, square.columns);
   });
 }
 
 void Transpose::store_across(std::span<const Vec> vectors, Square square) {
   const int columns = square.columns * per_quad_;
-  for_each_line(rows_.adjacent, columns_, columns, [&](int column, const Xbyak::RegExp& at) {
+  for_each_column(columns, [&](int column, const Xbyak::RegExp& at) {
     units_->store_quad(at, vectors[static_cast<std::size_t>(column % per_quad_)], column / per_quad_);
   });
 }
 
 /// All that is wanted of a row's cache line is loaded at once: the lines of rows may push one another out.
 void Transpose::load(std::span<const Vec> vectors, Square square) {
-  for_each_line(rows_.pitched, rows_, square.rows * per_quad_, [&](int row, const Xbyak::RegExp& at) {
+  for_each_row(square.rows * per_quad_, [&](int row, const Xbyak::RegExp& at) {
     for (int i = 0; i < square.columns; ++i) {
       const auto vector = static_cast<std::size_t>(i * per_quad_ + row % per_quad_);
       units_->load_quad(vectors[vector], row / per_quad_, at + 16 * i);
@@ -229,13 +244,23 @@ void Transpose::interleave(std::span<Vec> vectors) {
 
 void Transpose::store(std::span<const Vec> vectors, Square square) {
   const int columns = square.columns * per_quad_;
-  for_each_line(rows_.adjacent, columns_, columns, [&](int column, const Xbyak::RegExp& at) {
+  for_each_column(columns, [&](int column, const Xbyak::RegExp& at) {
     units_->store_quads(at, vectors[static_cast<std::size_t>(column)], square.rows);
   });
 }
 
-void Transpose::for_each_line(const General& from, const Side& side, int count,
-                              const std::function<void(int, const Xbyak::RegExp&)>& body) {
+void Transpose::for_each_row(int count, const LineBody& body) {
+  has_places_ ? for_each_place(columns_.adjacent, rows_, count, body)
+              : for_each_pitch(rows_.pitched, rows_, count, body);
+}
+
+void Transpose::for_each_column(int count, const LineBody& body) {
+  has_places_ ? for_each_place(rows_.adjacent, columns_, count, body)
+              : for_each_pitch(rows_.adjacent, columns_, count, body);
+}
+
+/// From `from` on.
+void Transpose::for_each_pitch(const General& from, const Side& side, int count, const LineBody& body) {
   const Xbyak::Reg64 at = r64(line_);
   const std::array<Xbyak::RegExp, 4> lines{at, at + r64(side.pitch), at + r64(side.pitch) * 2,
                                            at + r64(side.pitch_3)};
@@ -245,6 +270,15 @@ void Transpose::for_each_line(const General& from, const Side& side, int count,
       a_.lea(at, a_.ptr[at + r64(side.pitch) * 4]);
     }
     body(i, lines[static_cast<std::size_t>(i % 4)]);
+  }
+}
+
+/// As far from `from` as the table says.
+void Transpose::for_each_place(const General& from, const Side& side, int count, const LineBody& body) {
+  constexpr auto entry = static_cast<int>(sizeof(std::int64_t));
+  for (int i = 0; i < count; ++i) {
+    a_.mov(r64(line_), a_.qword[r64(side.pitched) + i * entry]);
+    body(i, r64(from) + r64(line_));
   }
 }
 

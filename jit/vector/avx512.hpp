@@ -17,6 +17,7 @@ class Avx512 : public VectorUnit {
   [[nodiscard]] std::unique_ptr<Elements> elements(DataType dtype) override;
   [[nodiscard]] std::unique_ptr<Units> units(int size) override;
   [[nodiscard]] std::unique_ptr<StridedUnits> strided_units(int size, int step, Strided what) override;
+  [[nodiscard]] std::unique_ptr<RunUnits> run_units(int size, const RunShape& shape) override;
   [[nodiscard]] Constant constant_bits(std::uint32_t bits) override;
   void move(const Vec& to, const Value& from) override;
   void bit_and(const Vec& to, const Vec& a, const Value& b) override;

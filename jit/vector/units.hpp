@@ -70,4 +70,20 @@ class StridedUnits {
 /// Whether elements are read from, or written to, places `step` elements apart.
 enum class Strided : std::uint8_t { load, store, both };
 
+/// Moves short runs of elements of 2 or 4 bytes as their shape says, `count()` runs at a time. Nothing
+/// outside of the elements is read or written.
+class RunUnits {
+ public:
+  virtual ~RunUnits() = default;
+
+  [[nodiscard]] int count() const noexcept { return count_; }
+  virtual void move_runs(const Xbyak::RegExp& to, const Xbyak::RegExp& from) = 0;
+
+ protected:
+  explicit RunUnits(int count) : count_(count) {}
+
+ private:
+  int count_;
+};
+
 }  // namespace gradjit::jit

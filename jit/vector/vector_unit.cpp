@@ -27,6 +27,10 @@ Xbyak::Xmm VectorUnit::reg(int index) const {
   return {lanes_ == 16 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index};
 }
 
+std::unique_ptr<RunUnits> VectorUnit::run_units(int /*size*/, const RunShape& /*shape*/) {
+  throw Error(ErrorCode::internal, "no copies of runs on this instruction set");
+}
+
 Constant VectorUnit::constant(float value) { return constant_bits(std::bit_cast<std::uint32_t>(value)); }
 
 Constant VectorUnit::constant_lanes(std::span<const std::uint32_t> words) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jit/core/assembler.hpp"
+#include "jit/kernel_spec.hpp"
 
 namespace gradjit::jit {
 
@@ -71,6 +72,7 @@ enum class Compare : std::uint8_t {
 };
 
 class Elements;
+class RunUnits;
 class StridedUnits;
 class Units;
 enum class Strided : std::uint8_t;
@@ -93,6 +95,8 @@ class VectorUnit {
   /// For elements of `size` bytes that are only copied.
   [[nodiscard]] virtual std::unique_ptr<Units> units(int size) = 0;
   [[nodiscard]] virtual std::unique_ptr<StridedUnits> strided_units(int size, int step, Strided what) = 0;
+  /// For what `runs_at_once` has; throws `Error` (internal) where it has nothing on this instruction set.
+  [[nodiscard]] virtual std::unique_ptr<RunUnits> run_units(int size, const RunShape& shape);
 
   // Constants.
   [[nodiscard]] Constant constant(float value);

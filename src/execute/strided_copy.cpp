@@ -186,6 +186,10 @@ StridedCopy::StridedCopy(std::span<const CopyLoop> loops, std::int64_t unit, Til
     if (const std::optional<CopyCall> call = take_call(nest_, bytes, kernel->spec)) {
       kernel_ = kernel;
       args_ = args_of(*call);
+      if (kernel->spec.loop == jit::Loop::transpose_by_places) {
+        set_places(row_places_, call->rows_chain, &CopyLoop::from);
+        set_places(column_places_, call->line_chain, &CopyLoop::to);
+      }
       return;
     }
   }
@@ -200,6 +204,8 @@ void StridedCopy::run(std::byte* to, const std::byte* from) const {
     return;
   }
   jit::KernelArgs args = args_;
+  args.row_places = row_places_.data();
+  args.column_places = column_places_.data();
   nest_.run(to, from, [&](std::byte* plane_to, const std::byte* plane_from) {
     args.activation = plane_from;
     args.diff_src = plane_to;

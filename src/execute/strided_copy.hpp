@@ -40,8 +40,10 @@ class StridedCopy {
 
   CopyNest nest_;  ///< The loops around.
   const CompiledKernel* kernel_ = nullptr;
-  jit::KernelArgs args_;  ///< The kernel's, but for the pointers.
-  Plane plane_ = {};      ///< Where there is no kernel.
+  jit::KernelArgs args_;   ///< The kernel's, but for the pointers.
+  CopyPlaces row_places_;  ///< Set where it wants them.
+  CopyPlaces column_places_;
+  Plane plane_ = {};  ///< Where there is no kernel.
 };
 
 }  // namespace gradjit::detail

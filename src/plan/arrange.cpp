@@ -122,15 +122,18 @@ void set_few_columns(Plan& plan, std::int64_t columns) {
   plan.spec.axis_rest = static_cast<std::uint32_t>(plan.axis.size % jit::few_columns_modulus);
 }
 
-/// Where there are few columns in all, one tile has them, for the kernel that takes just so many.
+/// Where there are few columns in all, one tile has them, for the kernel that takes just so many; unless
+/// there is little to gain, with columns that lie as the kernel for many wants them.
 bool stages_few_columns(Plan& plan) {
   const std::int64_t length = plan.axis.size;
   const std::int64_t columns = plan.elements / length;
   if (plan.spec.loop != Loop::columns || columns > jit::few_columns_limit ||
-      length < jit::least_few_columns_axis || plan.elements > greatest_few_columns_tile) {
+      length < jit::least_few_columns_axis || plan.elements > greatest_few_columns_tile ||
+      (!plan.stages_any() && plan.elements < least_few_columns_tile)) {
     return false;
   }
   set_few_columns(plan, columns);
+  plan.spec.step = 1;
   plan.dense = plan.run = plan.outer = Plan::none;
   stage_all(plan);
   return true;
@@ -140,13 +143,16 @@ bool stages_few_columns(Plan& plan) {
 /// where they don't fit: taken one at a time where they lie, they took up to 38 times as long as dense ones.)
 void choose_staged(Plan& plan) {
   stage_misfits(plan);
+  if (stages_few_columns(plan)) {
+    return;
+  }
   const bool are_long_columns = plan.spec.loop == Loop::columns && !columns_fit_a_tile(plan);
   if (has_short_runs(plan) && (!are_long_columns || plan.stages_any())) {
     // In tiles, positions may come in any order: with the longest loop last, copies make runs of it.
     move_loop(plan.loops(), longest_loop(plan), plan.loops().size() - 1);
     stage_all(plan);
   }
-  if (plan.stages_any() && !stages_few_columns(plan) && are_long_columns) {
+  if (plan.stages_any() && are_long_columns) {
     // In parts, as segments are.
     plan.spec.stage = jit::Stage::update;
     plan.spec.axis_rest = 0;

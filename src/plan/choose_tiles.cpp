@@ -13,29 +13,30 @@ namespace {
 using jit::Loop;
 
 /// What parts of the work take, in nanoseconds on a Xeon with AVX-512 (Sapphire Rapids): fitted, then
-/// rounded, to 26,859 timings of the tiles that there were for 4,233 requests, of tensors in 2 to 5
-/// dimensions that lie in one another's orders or have steps of 2 to 8. The tiles chosen by them take 3 %
-/// longer than the fastest in the mean; 583 of the requests take more than is wanted (3 times what dense
-/// tensors take, 10 times with steps over 4), where 943 did with the first tiles alone and 486 would with the
-/// fastest.
+/// rounded, to 27,133 timings of the tiles that there were for 8,508 requests, of tensors in 2 to 5 dimensions
+/// that lie in one another's orders or have steps of 2 to 8. The tiles chosen by them take 1.3 % longer than
+/// the fastest in the mean; 285 of the requests take more than is wanted (3 times what dense tensors take, 10
+/// times with steps over 4), and 219 would with the fastest.
 namespace cost {
-constexpr double tile = 50;  ///< Since copies are worked out beforehand; it was 100.
-constexpr double kernel_run = 2.5;
-constexpr double kernel_vector = 2.5;  ///< Sixteen elements.
-constexpr double partial_vector = 5;   ///< The same at the end of a run of EluBackward, besides.
-constexpr double plane = 9;            ///< Of a transposing kernel.
-constexpr double square_of_4_bytes = 3;
-constexpr double square_of_2_bytes = 8;
-constexpr double strided_line = 3;
-constexpr double strided_4_bytes = 1.2;  ///< Sixteen elements, for each step between them.
-constexpr double strided_2_bytes = 0.8;
-constexpr double run = 1;
-constexpr double run_byte = 0.03;
+constexpr double tile = 60;
+constexpr double kernel_run = 1.5;
+constexpr double kernel_vector = 2.5;   ///< Sixteen elements.
+constexpr double partial_vector = 3.5;  ///< The same at the end of a run of EluBackward, besides.
+constexpr double staged_byte = 0.02;    ///< Of a copy of any kind, besides what follows.
+constexpr double plane = 8.5;           ///< Of a transposing kernel.
+constexpr double square_of_4_bytes = 2;
+constexpr double square_of_2_bytes = 6;
+constexpr double line = 1.5;             ///< Of strided elements, or runs.
+constexpr double strided_4_bytes = 0.8;  ///< Sixteen elements, for each step between them.
+constexpr double strided_2_bytes = 0.55;
+constexpr double short_runs = 1.7;  ///< As many as move at once.
 // By plain code:
-constexpr double transposed_plane = 25;
-constexpr double transposed_unit = 0.3;
-constexpr double line = 3;
-constexpr double unit = 0.45;
+constexpr double long_run = 1.2;
+constexpr double long_run_byte = 0.0075;
+constexpr double transposed_plane = 50;
+constexpr double transposed_unit = 0.45;
+constexpr double plain_line = 3;
+constexpr double plain_unit = 0.4;
 }  // namespace cost
 
 constexpr std::int64_t vector_elements = 16;
@@ -46,14 +47,28 @@ double pieces(std::int64_t size, std::int64_t piece) { return count((size - 1) /
 
 double cost_of_kernel(const CopyCall& call, const jit::KernelSpec& spec) {
   const auto size = static_cast<std::int64_t>(size_of(spec.dtype));
-  if (spec.loop == Loop::transpose) {
+  if (spec.loop == Loop::transpose || spec.loop == Loop::transpose_by_places) {
     const std::int64_t side = 16 / size;
     const double squares = pieces(call.line.size, side) * pieces(call.rows.size, side);
     return cost::plane + squares * (size == 4 ? cost::square_of_4_bytes : cost::square_of_2_bytes);
   }
+  if (spec.loop == Loop::runs) {
+    const int at_once = jit::runs_at_once(spec.isa, size, spec.run);
+    return cost::line + pieces(call.line.size, at_once) * cost::short_runs;
+  }
   const double vectors = pieces(call.line.size, vector_elements);
-  return cost::strided_line +
-         vectors * spec.step * (size == 4 ? cost::strided_4_bytes : cost::strided_2_bytes);
+  return cost::line + vectors * spec.step * (size == 4 ? cost::strided_4_bytes : cost::strided_2_bytes);
+}
+
+/// The same without a kernel, of `units` times `bytes` that lie side by side.
+double cost_of_plain_code(CopyNest& nest, double units, std::int64_t bytes, TileSide tile) {
+  if (bytes > 16) {
+    return units * (cost::long_run + count(bytes) * cost::long_run_byte);
+  }
+  const CopyPlane plane = take_plane(nest, bytes, tile);
+  return plane.is_transposed
+             ? count(nest.steps()) * cost::transposed_plane + units * cost::transposed_unit
+             : count(nest.steps() * plane.lines.size) * cost::plain_line + units * cost::plain_unit;
 }
 
 /// Of the copy of a staged tensor, to its tile or from there.
@@ -64,16 +79,12 @@ double cost_of_copy(const Plan& plan, const TileLayout& tiles, std::size_t tenso
   CopyNest nest(loops);
   const std::int64_t bytes = nest.take_run(plan.element_size);
   const double units = count(nest.steps());
+  const double memory = units * count(bytes) * cost::staged_byte;
   if (const auto spec = copy_spec_of(loops, plan.element_size, tile, plan.spec.isa)) {
     const CopyCall call = *take_call(nest, bytes, *spec);
-    return count(nest.steps() * call.outer.size) * cost_of_kernel(call, *spec);
+    return memory + count(nest.steps() * call.outer.size) * cost_of_kernel(call, *spec);
   }
-  if (bytes > 16) {
-    return units * (cost::run + count(bytes) * cost::run_byte);
-  }
-  const CopyPlane plane = take_plane(nest, bytes, tile);
-  return plane.is_transposed ? count(nest.steps()) * cost::transposed_plane + units * cost::transposed_unit
-                             : count(nest.steps() * plane.lines.size) * cost::line + units * cost::unit;
+  return memory + cost_of_plain_code(nest, units, bytes, tile);
 }
 
 /// Adjacent positions that a kernel takes at once.

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "jit/kernel_spec.hpp"
+#include "src/plan/tuning.hpp"
 
 namespace gradjit::detail {
 
@@ -43,6 +44,12 @@ class CopyNest {
       }
     }
     return false;
+  }
+
+  /// Whether there is a loop for which `matches` holds.
+  template <typename Matches>
+  [[nodiscard]] bool has(Matches matches) const {
+    return std::any_of(loops_.begin(), loops_.begin() + count_, matches);
   }
 
   /// Takes out the last loop of at least so many steps, if there is one.
@@ -125,11 +132,28 @@ struct CopyPlane {
 /// Takes these loops out of `nest`, whose elements have `unit` bytes.
 [[nodiscard]] CopyPlane take_plane(CopyNest& nest, std::int64_t unit, TileSide tile);
 
+/// Loops that follow one another in one buffer, the innermost first: there, they are one loop of `size`
+/// steps.
+struct CopyChain {
+  static constexpr std::size_t max_loops = 4;
+
+  std::int64_t size;
+  std::size_t count;
+  std::array<CopyLoop, max_loops> loops;
+};
+
+/// Where the steps of a chain lie in the buffer whose stride this is: in bytes from the first.
+using CopyPlaces = std::array<std::int64_t, greatest_copy_chain>;
+void set_places(CopyPlaces& places, const CopyChain& chain, std::int64_t CopyLoop::*stride);
+
 /// Where a kernel for copies takes over: the loops of one call.
 struct CopyCall {
   CopyLoop outer;  ///< Lines or planes.
   CopyLoop line;   ///< transpose: the loop along which `from` is adjacent.
-  CopyLoop rows;   ///< transpose: the loop along which `to` is adjacent.
+  CopyLoop rows;   ///< transpose: the loop along which `to` is adjacent. runs: how far they lie apart.
+  // transpose_by_places: the loops that are `line` and `rows`, of which those have the sizes only.
+  CopyChain line_chain;
+  CopyChain rows_chain;
 };
 
 /// Takes the loops that the kernel of `spec` does out of `nest`, whose elements have `unit` bytes; nothing if

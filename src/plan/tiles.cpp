@@ -139,6 +139,21 @@ bool lie_alike(const DimList& loops, std::size_t a, std::size_t b) {
                      [a, b](const Dim& loop) { return loop.stride[a] == loop.stride[b]; });
 }
 
+/// The dense loop, and those along which it goes on in a tensor, until a run of some vectors is there; but no
+/// more than `greatest` positions.
+void take_whole_run(const Plan& plan, Tile& tile, std::size_t tensor, std::int64_t greatest) {
+  const DimList& loops = plan.loops();
+  tile.take_whole(plan.dense);
+  std::int64_t run = loops[plan.dense].size;
+  for (std::size_t i = plan.dense; i > 0 && run < long_run && goes_on_in(tensor, loops, i - 1); --i) {
+    run *= loops[i - 1].size;
+    if (run > greatest) {
+      return;
+    }
+    tile.take_whole(i - 1);
+  }
+}
+
 }  // namespace
 
 void stage_all(Plan& plan) { plan.staged.fill(true); }
@@ -176,8 +191,8 @@ bool make_tiles_like(Plan& plan, std::size_t tensor, std::int64_t target) {
     plan.staged[other] = !lie_alike(loops, other, tensor);
   }
   const std::int64_t runs = plan.spec.loop == jit::Loop::columns ? cut_tiles : whole_runs;
-  Tile tile(plan, std::max(target, loops[plan.dense].size * runs));
-  tile.take_whole(plan.dense);
+  Tile tile(plan, std::max(target, std::min(loops[plan.dense].size * runs, greatest_whole_runs)));
+  take_whole_run(plan, tile, tensor, target / least_runs);
   want_loops(plan, tile);
   tile.grow_wanted();
   tile.grow_others(0);

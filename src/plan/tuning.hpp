@@ -58,6 +58,11 @@ inline constexpr std::int64_t greatest_tile = 65536;
 /// (30,340 x 3, with two tensors transposed, took 3.5 times as long as dense, in segments 8 times.)
 inline constexpr std::int64_t greatest_few_columns_tile = 131072;
 
+/// And the fewest elements where the kernel for many columns could take them as they lie. (f32 in rows with
+/// gaps: 170 x 3 took 4.9 times as long as dense before, 2.0 times since; with 128 elements that was 4.4 and
+/// 2.5 times for 3 columns, 2.9 and 2.6 for 5, but 2.2 and 2.6 for 7.)
+inline constexpr std::int64_t least_few_columns_tile = 192;
+
 /// Runs of fewer adjacent elements are staged together rather than passed to a kernel one by one.
 inline constexpr std::int64_t short_run = 12;
 
@@ -72,10 +77,19 @@ inline constexpr std::int64_t few_lanes = 7;
 inline constexpr std::int64_t least_axis_of_two = 32;
 
 /// Where tiles lie as parts of one tensor, they hold up to so many steps of its innermost loop, and about so
-/// many times these: for columns, whose axis is whole, cut_tiles of them. (From 32 to 256 runs, no difference
-/// could be measured.)
-inline constexpr std::int64_t longest_whole_run = 128;
+/// many times these, as long as they have no more elements than that: for columns, whose axis is whole,
+/// cut_tiles of them. (From 32 to 256 runs, no difference could be measured.)
+inline constexpr std::int64_t longest_whole_run = 1024;
 inline constexpr std::int64_t whole_runs = 64;
+inline constexpr std::int64_t greatest_whole_runs = 4 * usual_tile;
+
+/// Shorter runs take more of the loops that they go on along, if the tile can hold so many of them.
+inline constexpr std::int64_t long_run = 64;
+inline constexpr std::int64_t least_runs = 16;
+
+/// Of loops that copies transpose together, each side has up to so many steps: a table on the stack may have
+/// their places.
+inline constexpr std::int64_t greatest_copy_chain = 256;
 
 /// How many columns are worked on side by side: as many as keep what is read twice in the second-level
 /// cache, within these limits. Their sums stay in the first level.

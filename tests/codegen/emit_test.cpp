@@ -67,12 +67,34 @@ void add_copies(std::vector<KernelSpec>& specs, Isa isa) {
   for (const DataType dtype : {DataType::f32, DataType::bf16}) {
     KernelSpec spec{.operation = Operation::copy, .loop = Loop::transpose, .dtype = dtype, .isa = isa};
     specs.push_back(spec);
+    spec.loop = Loop::transpose_by_places;
+    specs.push_back(spec);
     for (spec.step = 2; spec.step <= greatest_copied_step; ++spec.step) {
       for (const Loop loop : {Loop::pack, Loop::unpack}) {
         spec.loop = loop;
         if (copies_step(isa, spec.step)) {
           specs.push_back(spec);
         }
+      }
+    }
+  }
+}
+
+void add_runs(std::vector<KernelSpec>& specs, Isa isa) {
+  for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+    KernelSpec spec{.operation = Operation::copy, .loop = Loop::runs, .dtype = dtype, .isa = isa};
+    const auto add = [&](const RunShape& shape) {
+      spec.run = shape;
+      if (runs_at_once(isa, static_cast<std::int64_t>(size_of(dtype)), shape) != 0) {
+        specs.push_back(spec);
+      }
+    };
+    for (std::uint8_t length = 1; length <= 64; ++length) {
+      add({length, 0, 0});
+      for (std::uint8_t gap = 1; gap <= 32; gap *= 2) {
+        const auto pitch = static_cast<std::uint8_t>(length + gap);
+        add({length, pitch, length});
+        add({length, length, pitch});
       }
     }
   }
@@ -95,6 +117,7 @@ std::vector<KernelSpec> all_specs() {
   std::vector<KernelSpec> specs;
   for (const Isa isa : isas) {
     add_copies(specs, isa);
+    add_runs(specs, isa);
     for (const DataType dtype : dtypes) {
       for (const bool in_place : {false, true}) {
         const std::size_t first = specs.size();
