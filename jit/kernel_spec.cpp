@@ -106,6 +106,9 @@ std::string name_of(const KernelSpec& spec) {
       append(name, "by");
       append(name, std::to_string(spec.columns));
     }
+    if (spec.has_dense_slabs) {
+      append(name, "dense_slabs");
+    }
     if (spec.stage != Stage::whole) {
       append(name, name_of(spec.stage));
     }
@@ -175,7 +178,8 @@ std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
   const auto byte = [](auto value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t shape = byte(spec.operation) | byte(spec.loop) << 8 | byte(spec.stage) << 16 |
                               byte(spec.dtype) << 24 | byte(spec.isa) << 32 | byte(spec.use_dst) << 40 |
-                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 | byte(spec.step) << 48 |
+                              byte(spec.in_place) << 41 | byte(spec.streaming) << 42 |
+                              byte(spec.has_dense_slabs) << 43 | byte(spec.step) << 48 |
                               byte(spec.columns) << 56;
   const std::uint64_t run =
       byte(spec.run.length) | byte(spec.run.from_pitch) << 8 | byte(spec.run.to_pitch) << 16;

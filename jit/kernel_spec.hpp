@@ -60,6 +60,9 @@ struct KernelSpec {
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`;
   /// few_columns: the length modulo `few_columns_modulus`.
   std::uint32_t axis_rest = 0;
+  /// columns, Stage::whole: the steps of a slab are adjacent in all three tensors, and have more columns than
+  /// `few_columns_limit`.
+  bool has_dense_slabs = false;
   /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or what `takes_step`
   /// has. pack, unpack: what `copies_step` has.
   std::uint8_t step = 1;
@@ -75,9 +78,8 @@ inline constexpr std::int64_t packed_rows_limit = 32;
 inline constexpr std::int64_t rows_chunk = 128;
 /// `Loop::columns` sums so many axis steps in f32 before it goes on in f64.
 inline constexpr std::int64_t columns_group = 8;
-/// The most columns that `Loop::few_columns` takes, and the fewest steps.
-inline constexpr std::int64_t few_columns_limit = 7;
-inline constexpr std::int64_t least_few_columns_axis = columns_group;
+/// The most columns that `Loop::few_columns` takes: fewer than a vector has lanes.
+[[nodiscard]] constexpr std::int64_t few_columns_limit(Isa isa) { return isa >= Isa::avx512 ? 15 : 7; }
 /// Of as many steps, the elements are whole vectors.
 inline constexpr std::int64_t few_columns_modulus = 16;
 /// Sums are cut into segments of so many axis steps, whose totals are added in order.
@@ -158,9 +160,13 @@ struct KernelArgs {
 /// Whole vectors of columns on every instruction set.
 [[nodiscard]] constexpr std::int64_t padded_columns(std::int64_t inner) { return (inner + 15) / 16 * 16; }
 
+/// The list of sums goes on with those of the first columns: all that a group of vectors takes.
+inline constexpr std::int64_t repeated_columns = 64;
+
 /// The scratch that one `columns` call needs: an f64 and an f32 per column.
 [[nodiscard]] constexpr std::size_t columns_scratch_bytes(std::int64_t inner) {
-  return static_cast<std::size_t>(padded_columns(inner)) * (sizeof(double) + sizeof(float));
+  return static_cast<std::size_t>(padded_columns(inner)) * (sizeof(double) + sizeof(float)) +
+         repeated_columns * sizeof(float);
 }
 
 using KernelEntry = void (*)(const KernelArgs*);

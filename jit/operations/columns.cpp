@@ -4,6 +4,8 @@
 //     for each group of 8 steps, for each vector of columns: totals (f64) += tree sum (f32)
 //     sums (f32) = totals
 //     for each step, for each vector of columns: update
+// Where the steps of a slab are adjacent, the slab is updated as one run: a vector takes the sums from where
+// its first column is in their list on, which goes on with the first ones.
 
 #include <array>
 #include <bit>
@@ -44,9 +46,14 @@ class Columns {
   void slab();
   void sum_slab();
   void clear_totals();
-  void add_steps(int steps);
+  void add_steps(int steps, const char* does);
   void narrow_totals();
   void update_slab();
+  void measure_list();
+  void repeat_sums();
+  void update_dense_slab();
+  void update_group(int vectors, const Xbyak::RegExp& first, const Tail& tail);
+  void advance_phase(int vectors);
   /// Emits a loop over the vectors of f32 (`bytes` = 4) or f64 (8) that all columns take, at `offset`.
   void for_each_column(int bytes, const std::function<void(const Xbyak::Reg64& offset)>& body);
   /// Emits `body` as the body of a loop that runs as often as a counter on the stack says, if at all.
@@ -65,6 +72,13 @@ class Columns {
   General fifth_step_;
   General stride_;
   General stride_3_;
+  // While a dense slab is updated:
+  General slab_bytes_;
+  General phase_;  ///< In bytes of the list of sums.
+  General last_;   ///< The last offset at which a group is whole.
+  General slab_tail_count_;
+  Tail slab_tail_;
+  Tail whole_;
   SoftmaxUpdate update_;
 };
 
@@ -72,7 +86,10 @@ class Columns {
 constexpr int slabs_left = 0;
 constexpr int steps_left = 8;
 constexpr int saved_tensors = 16;
-constexpr int frame_bytes = 40;
+constexpr int list_bytes = 40;  ///< Of the sums of all columns.
+constexpr int frame_bytes = 88;
+/// How far a group of so many vectors goes along that list, which then begins anew: in bytes.
+constexpr int group_step(int vectors) { return list_bytes + 8 * vectors; }
 
 Columns::Columns(const KernelSpec& spec, VectorUnit& v)
     : spec_(spec),
@@ -94,6 +111,9 @@ void Columns::emit() {
   update_.hoist(tree_sum_registers);
   a_.mov(r64(totals_), argument(offsetof(KernelArgs, outer)));
   a_.mov(a_.qword[a_.rsp + slabs_left], r64(totals_));
+  if (spec_.has_dense_slabs) {
+    measure_list();
+  }
   repeat_counted(slabs_left, [&] {
     tensors_.save(saved_tensors);
     slab();
@@ -121,7 +141,12 @@ void Columns::slab() {
   clear_totals();
   sum_slab();
   narrow_totals();
-  update_slab();
+  if (spec_.has_dense_slabs) {
+    repeat_sums();
+    update_dense_slab();
+  } else {
+    update_slab();
+  }
 }
 
 void Columns::sum_slab() {
@@ -137,13 +162,13 @@ void Columns::sum_slab() {
   a_.mov(r64(step_), tensors_.diff_dst());
   a_.mark("sum diff_dst, 8 steps at a time");
   repeat_counted(steps_left, [&] {
-    add_steps(static_cast<int>(columns_group));
+    add_steps(static_cast<int>(columns_group), "sum of diff_dst");
     a_.sub(r64(step_), loop_.offset());
     a_.lea(r64(step_), a_.ptr[r64(step_) + r64(stride_) * 8]);
   });
   if (spec_.axis_rest > 0) {
     a_.mark("sum diff_dst of the last steps");
-    add_steps(static_cast<int>(spec_.axis_rest));
+    add_steps(static_cast<int>(spec_.axis_rest), "sum of diff_dst, last steps");
   }
   step_ = {};
   fifth_step_ = {};
@@ -158,11 +183,12 @@ void Columns::clear_totals() {
   for_each_column(8, [&](const Xbyak::Reg64& offset) { v_.store_raw(a_.ptr[r64(totals_) + offset], zero); });
 }
 
-/// Adds the columns of `steps` steps to the totals. `step_` goes along with the columns.
-void Columns::add_steps(int steps) {
+/// Adds the columns of `steps` steps to the totals; `does` names the loop. `step_` goes along with the
+/// columns.
+void Columns::add_steps(int steps, const char* does) {
   a_.lea(r64(fifth_step_), a_.ptr[r64(step_) + r64(stride_) * 4]);
   first_column();
-  loop_.emit_singly("sum of diff_dst", steps, [&](const Tail& tail) {
+  loop_.emit_singly(does, steps, [&](const Tail& tail) {
     std::vector<Summand> summands;
     for (int i = 0; i < steps; ++i) {
       const Xbyak::RegExp first = r64(i < 4 ? step_ : fifth_step_);
@@ -207,19 +233,92 @@ void Columns::update_slab() {
   repeat_counted(steps_left, [&] {
     first_column();
     loop_.emit(update_.unroll(), [&](int vectors, const Tail& tail) {
-      update_.group({vectors,
-                     [this](const Xbyak::Reg64& tensor, int index) {
-                       return tensor + loop_.offset() + index * elements_->vector_bytes();
-                     },
-                     [this](int index, const Vec& scratch) -> const Vec& {
-                       v_.load_raw(scratch, a_.ptr[r64(totals_) + in_list(4) + index * 4 * v_.lanes()]);
-                       return scratch;
-                     },
-                     tail});
+      update_group(vectors, in_list(4), tail);
       next_columns(vectors);
     });
     tensors_.advance(offsetof(KernelArgs, axis_stride));
   });
+}
+
+/// The sums of its first lane are at `first` in their list.
+void Columns::update_group(int vectors, const Xbyak::RegExp& first, const Tail& tail) {
+  update_.group({vectors,
+                 [this](const Xbyak::Reg64& tensor, int index) {
+                   return tensor + loop_.offset() + index * elements_->vector_bytes();
+                 },
+                 [this, first](int index, const Vec& scratch) -> const Vec& {
+                   v_.load_raw(scratch, a_.ptr[r64(totals_) + first + index * 4 * v_.lanes()]);
+                   return scratch;
+                 },
+                 tail});
+}
+
+/// How far groups go along the list of sums.
+void Columns::measure_list() {
+  a_.mark("the list of sums");
+  const General list = a_.general("bytes of the sums");
+  const General step = a_.general("bytes of a group's sums");
+  a_.mov(r64(list), argument(offsetof(KernelArgs, inner)));
+  a_.shl(r64(list), 2);
+  a_.mov(a_.qword[a_.rsp + list_bytes], r64(list));
+  for (int vectors = 1; vectors <= update_.unroll(); ++vectors) {
+    Xbyak::Label less;
+    Xbyak::Label more;
+    a_.mov(Assembler::r32(step), 4 * vectors * v_.lanes());
+    a_.L(more);
+    a_.cmp(r64(step), r64(list));
+    a_.jb(less);
+    a_.sub(r64(step), r64(list));
+    a_.jmp(more);
+    a_.L(less);
+    a_.mov(a_.qword[a_.rsp + group_step(vectors)], r64(step));
+  }
+}
+
+/// After the list of sums, those of the first columns once more.
+void Columns::repeat_sums() {
+  a_.mark("the first sums once more");
+  const General end = a_.general("end of the sums");
+  const Vec sums = v_.vec("sums");
+  a_.mov(r64(end), r64(totals_));
+  a_.add(r64(end), a_.qword[a_.rsp + list_bytes]);
+  for (int column = 0; column < update_.unroll() * v_.lanes(); column += v_.lanes()) {
+    v_.load_raw(sums, a_.ptr[r64(totals_) + 4 * column]);
+    v_.store_raw(a_.ptr[r64(end) + 4 * column], sums);
+  }
+}
+
+void Columns::update_dense_slab() {
+  a_.mark("update the slab");
+  phase_ = a_.general("place in the list of sums");
+  last_ = a_.general("last offset");
+  slab_bytes_ = a_.argument(offsetof(KernelArgs, axis), "bytes of the slab");
+  slab_tail_count_ = a_.general("elements after whole vectors");
+  a_.imul(r64(slab_bytes_), argument(offsetof(KernelArgs, inner)));
+  a_.mov(r64(slab_tail_count_), r64(slab_bytes_));
+  a_.and_(r64(slab_tail_count_), v_.lanes() - 1);
+  slab_tail_ = elements_->tail(slab_tail_count_);
+  a_.imul(r64(slab_bytes_), r64(slab_bytes_), elements_->size());
+  a_.xor_(Assembler::r32(phase_), Assembler::r32(phase_));
+  a_.xor_(loop_.offset().cvt32(), loop_.offset().cvt32());
+  repeat_in_groups(a_, *elements_, r64(slab_bytes_), loop_.offset(), last_, update_.unroll(),
+                   [&](int vectors) {
+                     update_group(vectors, r64(phase_), whole_);
+                     advance_phase(vectors);
+                   });
+  Xbyak::Label done;
+  a_.cmp(loop_.offset(), r64(slab_bytes_));
+  a_.je(done, Xbyak::CodeGenerator::T_NEAR);
+  update_group(1, r64(phase_), slab_tail_);
+  a_.L(done);
+}
+
+void Columns::advance_phase(int vectors) {
+  const General again = a_.general("place in the list, begun anew");
+  a_.add(r64(phase_), a_.qword[a_.rsp + group_step(vectors)]);
+  a_.mov(r64(again), r64(phase_));
+  a_.sub(r64(again), a_.qword[a_.rsp + list_bytes]);
+  a_.cmovae(r64(phase_), r64(again));
 }
 
 void Columns::first_column() {

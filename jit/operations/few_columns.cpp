@@ -25,7 +25,7 @@ namespace {
 
 /// The columns of so many elements from a step's first on: of any vector from any phase on, in any place of a
 /// group.
-constexpr int listed_columns = 32;
+constexpr int listed_columns = 48;
 constexpr int half_group = static_cast<int>(columns_group) / 2;
 constexpr int frame_bytes = 4 * listed_columns;
 
@@ -59,7 +59,6 @@ class FewColumns {
   void add_steps(int steps, int present);
   void add_to_totals(const Vec& sum);
   void update_slab();
-  void while_left(int vectors);
   void update_group(int vectors, const Tail& tail);
   void advance_phase(int vectors);
 
@@ -70,7 +69,8 @@ class FewColumns {
   Tensors tensors_;
   General slabs_;
   General slab_bytes_;
-  General groups_end_;  ///< In bytes from a slab's start, of the groups that are summed in a loop.
+  /// In bytes from a slab's start, of the groups that are summed in a loop; negative if there is no group.
+  General groups_end_;
   General offset_;
   General phase_;
   General next_phase_;
@@ -172,8 +172,12 @@ void FewColumns::sum_slab() {
   a_.end_main_loop();
   a_.mark("sum diff_dst of the last steps");
   if (last_group_is_apart()) {
+    Xbyak::Label no_group;
+    a_.test(r64(groups_end_), r64(groups_end_));
+    a_.js(no_group);
     add_steps(group, group + rest_steps());
     a_.add(r64(offset_), group_bytes());
+    a_.L(no_group);
   }
   if (rest_steps() > 0) {
     add_steps(rest_steps(), rest_steps());
@@ -222,27 +226,12 @@ void FewColumns::update_slab() {
   a_.mark("update the slab");
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
   a_.xor_(Assembler::r32(phase_), Assembler::r32(phase_));
-  while_left(update_.unroll());
-  if (update_.unroll() > 2) {
-    while_left(2);
-  }
-  while_left(1);
-  if (!tail_.whole()) {
-    update_group(1, tail_);
-  }
-}
-
-/// Groups of so many vectors while the slab has as many left.
-void FewColumns::while_left(int vectors) {
-  repeat_up_to(a_, r64(slab_bytes_), r64(offset_), vectors * elements_->vector_bytes(), last_, [&] {
-    if (vectors == update_.unroll()) {
-      a_.begin_main_loop("diff_src", vectors);
-    }
+  repeat_in_groups(a_, *elements_, r64(slab_bytes_), r64(offset_), last_, update_.unroll(), [&](int vectors) {
     update_group(vectors, whole_);
     advance_phase(vectors);
   });
-  if (vectors == update_.unroll()) {
-    a_.end_main_loop();
+  if (!tail_.whole()) {
+    update_group(1, tail_);
   }
 }
 

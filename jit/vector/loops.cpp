@@ -120,6 +120,29 @@ void repeat_up_to(Assembler& a, const Xbyak::RegExp& end, const Xbyak::Reg64& of
   a.L(done);
 }
 
+void repeat_in_groups(Assembler& a, const Elements& elements, const Xbyak::Reg64& end,
+                      const Xbyak::Reg64& offset, const General& last, int unroll,
+                      const std::function<void(int)>& group) {
+  const auto while_left = [&](int vectors) {
+    repeat_up_to(a, end, offset, vectors * elements.vector_bytes(), last, [&] {
+      if (vectors == unroll) {
+        a.begin_main_loop("diff_src", vectors);
+      }
+      group(vectors);
+    });
+    if (vectors == unroll) {
+      a.end_main_loop();
+    }
+  };
+  while_left(unroll);
+  if (unroll > 2) {
+    while_left(2);
+  }
+  if (unroll > 1) {
+    while_left(1);
+  }
+}
+
 void repeat(Assembler& a, const General& count, const std::function<void()>& body) {
   Xbyak::Label next;
   Xbyak::Label done;

@@ -55,6 +55,12 @@ void count_to_alignment(Assembler& a, const General& count, const Xbyak::Reg64& 
 void repeat_up_to(Assembler& a, const Xbyak::RegExp& end, const Xbyak::Reg64& offset, int bytes,
                   const General& last, const std::function<void()>& body);
 
+/// Emits whole vectors up to `end`, in bytes, in groups: of `unroll`, then of 2, then one by one.
+/// `group(vectors)` emits one at `offset`, which grows. `last` is a register to use.
+void repeat_in_groups(Assembler& a, const Elements& elements, const Xbyak::Reg64& end,
+                      const Xbyak::Reg64& offset, const General& last, int unroll,
+                      const std::function<void(int vectors)>& group);
+
 /// Emits `body` as the body of a loop that runs `count` times (a register, counted down to zero). Skipped
 /// if count is zero or less.
 void repeat(Assembler& a, const General& count, const std::function<void()>& body);

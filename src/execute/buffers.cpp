@@ -32,8 +32,10 @@ bool is_plainly_fine(const Plan& plan, const Pointers& pointers, std::size_t inp
 /// Decides for tensors whose spans overlap.
 void check_overlap(const Plan& plan, const Pointers& pointers, Tensor input) {
   DimList dims = plan.loops();
-  if (plan.axis.size > 1) {
-    dims.push_back(plan.axis);
+  for (const Dim& dim : {plan.axis, plan.columns}) {
+    if (dim.size > 1) {
+      dims.push_back(dim);
+    }
   }
   const std::int64_t distance = (address(pointers[input]) + plan.layout.offset[input]) -
                                 (address(pointers[diff_src]) + plan.layout.offset[diff_src]);

@@ -11,10 +11,8 @@ std::int64_t divided_up(std::int64_t value, std::int64_t by) { return (value - 1
 
 Grid::Grid(const Plan& plan, int concurrency) : plan_(plan) {
   std::copy_n(plan.block.begin(), plan.loops().size(), block_.begin());
-  // Not inside a run of several loops, which would no longer go on where they end.
-  if (concurrency > 1 && plan.spec.loop == jit::Loop::columns && plan.dense != Plan::none &&
-      plan.run == plan.dense) {
-    cut_columns(concurrency);
+  if (plan.dense != Plan::none) {
+    block_[plan.dense] = columns_of_block(plan, concurrency);
   }
   bool is_last = true;  // Of the loops that have several blocks.
   for (std::size_t i = plan.loops().size(); i-- > 0;) {
@@ -27,15 +25,23 @@ Grid::Grid(const Plan& plan, int concurrency) : plan_(plan) {
   }
 }
 
-void Grid::cut_columns(int concurrency) {
+std::int64_t Grid::columns_of_block(const Plan& plan, int concurrency) {
+  const std::int64_t columns = plan.block[plan.dense];
+  // Not inside a run of several loops, which would no longer go on where they end.
+  if (concurrency <= 1 || plan.spec.loop != jit::Loop::columns || plan.run != plan.dense) {
+    return columns;
+  }
   std::int64_t others = 1;
-  for (std::size_t i = 0; i < plan_.loops().size(); ++i) {
-    others *= i == plan_.dense ? 1 : divided_up(plan_.loops()[i].size, block_[i]);
+  for (std::size_t i = 0; i < plan.loops().size(); ++i) {
+    others *= i == plan.dense ? 1 : divided_up(plan.loops()[i].size, plan.block[i]);
   }
   const std::int64_t pieces = divided_up(concurrency * tasks_per_thread, others);
-  const std::int64_t width = divided_up(plan_.loops()[plan_.dense].size, pieces);
-  const std::int64_t rounded = divided_up(width, cut_elements) * cut_elements;
-  block_[plan_.dense] = std::min(block_[plan_.dense], rounded);
+  const std::int64_t width = divided_up(plan.loops()[plan.dense].size, pieces);
+  return std::min(columns, divided_up(width, cut_elements) * cut_elements);
+}
+
+bool Grid::cuts_columns(const Plan& plan, int concurrency) {
+  return plan.dense != Plan::none && columns_of_block(plan, concurrency) < plan.loops()[plan.dense].size;
 }
 
 std::int64_t Grid::tasks(const Plan& plan, std::int64_t parts, int concurrency) {

@@ -22,6 +22,9 @@ class Grid {
   /// For `concurrency` threads, wide slabs of columns are cut more finely than for one.
   Grid(const Plan& plan, int concurrency);
 
+  /// Whether blocks have only some of a slab's columns.
+  [[nodiscard]] static bool cuts_columns(const Plan& plan, int concurrency);
+
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }
 
   /// How many tasks the work is worth, of `parts` that it can be cut into.
@@ -43,7 +46,7 @@ class Grid {
  private:
   using Index = std::array<std::int64_t, max_rank>;
 
-  void cut_columns(int concurrency);
+  [[nodiscard]] static std::int64_t columns_of_block(const Plan& plan, int concurrency);
   [[nodiscard]] Index index_of(std::int64_t number) const;
   [[nodiscard]] Block block_at(const Index& index, std::int64_t grown) const;
   void advance(Index& index, std::int64_t grown) const;

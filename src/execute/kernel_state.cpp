@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/cache/compile.hpp"
+#include "src/execute/grid.hpp"
 #include "src/execute/run_blocks.hpp"
 #include "src/execute/scratch.hpp"
 #include "src/plan/tile_layout.hpp"
@@ -72,19 +73,27 @@ std::uint64_t KernelState::mark_used() const noexcept {
   return requests_;
 }
 
-const Kernels& KernelState::kernels_for(const Pointers& pointers) const {
+bool KernelState::takes_plain_kernels(const Pointers& pointers, int concurrency) const {
+  if (plan_.spec.has_dense_slabs) {
+    return Grid::cuts_columns(plan_, concurrency);
+  }
   if (!plan_.spec.streaming) {
-    return kernels_;
+    return false;
   }
   // Packed rows are whole vectors from the first on, others begin with a partial one.
   const std::int64_t alignment = plan_.spec.loop == jit::Loop::packed_rows ? 64 : plan_.element_size;
   const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
-  if (address % static_cast<std::uintptr_t>(alignment) == 0) {
+  return address % static_cast<std::uintptr_t>(alignment) != 0;
+}
+
+const Kernels& KernelState::kernels_for(const Pointers& pointers, int concurrency) const {
+  if (!takes_plain_kernels(pointers, concurrency)) {
     return kernels_;
   }
   std::call_once(has_plain_kernels_, [this] {
     Plan plain = plan_;
     plain.spec.streaming = false;
+    plain.spec.has_dense_slabs = false;
     load_kernels(plain, plain_kernels_, compile);
   });
   return plain_kernels_;
@@ -97,7 +106,7 @@ void KernelState::run(const Buffers& buffers, Executor& executor) const {
   }
   const Pointers pointers = checked_pointers(plan_, buffers);
   const int concurrency = plan_.bytes < parallel_threshold ? 1 : executor.concurrency();
-  const Kernels& kernels = kernels_for(pointers);
+  const Kernels& kernels = kernels_for(pointers, concurrency);
   if (plan_.is_one_call && concurrency <= 1) {
     run_one_call(kernels, pointers);
   } else if (plan_.is_segmented()) {

@@ -35,14 +35,15 @@ class KernelState {
   void run(const Buffers& buffers, Executor& executor) const;
 
  private:
-  [[nodiscard]] const Kernels& kernels_for(const Pointers& pointers) const;
+  [[nodiscard]] bool takes_plain_kernels(const Pointers& pointers, int concurrency) const;
+  [[nodiscard]] const Kernels& kernels_for(const Pointers& pointers, int concurrency) const;
   void run_one_call(const Kernels& kernels, const Pointers& pointers) const;
 
   Plan plan_;
   jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
   /// In place of streaming ones, made when a diff_src that is not aligned as they need comes for the first
-  /// time.
+  /// time; and of those for dense slabs, when these are first cut for several threads.
   mutable Kernels plain_kernels_;
   mutable std::once_flag has_plain_kernels_;
   CopyKernels copies_;

@@ -127,8 +127,8 @@ void set_few_columns(Plan& plan, std::int64_t columns) {
 bool stages_few_columns(Plan& plan) {
   const std::int64_t length = plan.axis.size;
   const std::int64_t columns = plan.elements / length;
-  if (plan.spec.loop != Loop::columns || columns > jit::few_columns_limit ||
-      length < jit::least_few_columns_axis || plan.elements > greatest_few_columns_tile ||
+  if (plan.spec.loop != Loop::columns || columns > jit::few_columns_limit(plan.spec.isa) ||
+      plan.elements < least_few_columns_slab || plan.elements > greatest_few_columns_tile ||
       (!plan.stages_any() && plan.elements < least_few_columns_tile)) {
     return false;
   }
@@ -252,6 +252,19 @@ void make_staged_segments(Plan& plan) {
   plan.sum_steps = plan.update_steps = steps / jit::columns_group * jit::columns_group;
 }
 
+/// Whether the steps of a slab are adjacent in all tensors, and it pays to take the slab as one run.
+bool has_dense_slabs(const Plan& plan) {
+  if (plan.spec.loop != Loop::columns || plan.spec.stage != jit::Stage::whole || plan.is_split ||
+      plan.stages_any() || plan.spec.step != 1 || plan.spec.streaming || plan.dense == Plan::none ||
+      is_cut(plan, plan.dense)) {
+    return false;
+  }
+  const std::int64_t columns = plan.loops()[plan.dense].size;
+  return columns > jit::few_columns_limit(plan.spec.isa) && columns <= most_slab_columns &&
+         (plan.axis.size >= least_slab_axis || columns >= 2 * least_tile_columns) &&
+         steps_are(plan.axis, columns * plan.element_size);
+}
+
 /// Whether the tensors are so large, and lie so, that kernels stream them.
 bool streams(const Plan& plan, const CacheSizes& caches) {
   const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
@@ -277,13 +290,14 @@ void take_few_columns(Plan& plan) {
   const std::int64_t size = last.size;
   const std::int64_t length = plan.axis.size;
   const bool is_narrow = size == 2 && plan.element_size == 2;
-  const std::int64_t least = is_narrow ? least_axis_of_two : jit::least_few_columns_axis;
+  const std::int64_t least = is_narrow ? least_axis_of_two : (least_few_columns_slab - 1) / size + 1;
   const std::int64_t stride = last.stride[diff_src];
   const std::int64_t step = stride / plan.element_size;
-  if (size <= jit::few_columns_limit && length >= least && steps_are(last, stride) &&
+  if (size <= jit::few_columns_limit(plan.spec.isa) && length >= least && steps_are(last, stride) &&
       steps_are(plan.axis, size * stride) && (step == 1 || jit::takes_step(plan.spec, step))) {
     set_few_columns(plan, size);
     plan.spec.step = static_cast<std::uint8_t>(step);
+    plan.columns = last;
     plan.loops().truncate(plan.loops().size() - 1);
   }
 }
@@ -314,6 +328,7 @@ void arrange(Plan& plan, const CacheSizes& caches) {
     make_segments(plan);
   }
   plan.spec.streaming = streams(plan, caches);
+  plan.spec.has_dense_slabs = has_dense_slabs(plan);
 }
 
 }  // namespace gradjit::detail

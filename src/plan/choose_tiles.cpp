@@ -13,10 +13,10 @@ namespace {
 using jit::Loop;
 
 /// What parts of the work take, in nanoseconds on a Xeon with AVX-512 (Sapphire Rapids): fitted, then
-/// rounded, to 27,133 timings of the tiles that there were for 8,508 requests, of tensors in 2 to 5 dimensions
-/// that lie in one another's orders or have steps of 2 to 8. The tiles chosen by them take 1.3 % longer than
-/// the fastest in the mean; 285 of the requests take more than is wanted (3 times what dense tensors take, 10
-/// times with steps over 4), and 219 would with the fastest.
+/// rounded, to 27,133 timings of the tiles that there were for 8,508 requests, of tensors in 2 to 5
+/// dimensions that lie in one another's orders or have steps of 2 to 8. The tiles chosen by them take 1.3 %
+/// longer than the fastest in the mean; 285 of the requests take more than is wanted (3 times what dense
+/// tensors take, 10 times with steps over 4), and 219 would with the fastest.
 namespace cost {
 constexpr double tile = 60;
 constexpr double kernel_run = 1.5;

@@ -42,6 +42,7 @@ struct Plan {
 
   Layout layout;
   Dim axis{1, {}};           ///< LogSoftmaxBackward's axis, whatever its place.
+  Dim columns{1, {}};        ///< few_columns: the loop over columns that lie as the kernel wants them.
   std::size_t dense = none;  ///< The last loop, if its steps are adjacent.
   /// The first of the loops that a kernel takes as one with the dense loop: where it goes on in memory.
   std::size_t run = none;

@@ -71,6 +71,16 @@ inline constexpr std::int64_t short_run = 12;
 /// more.)
 inline constexpr std::int64_t few_lanes = 7;
 
+/// Slabs of fewer elements in few columns go through tiles. (Along axes of 2 to 7 steps, the kernel for few
+/// columns took 0.4 to 0.9 times as long as tiles with 9 elements and more, 1.2 to 1.6 times with 4 and 6.)
+inline constexpr std::int64_t least_few_columns_slab = 8;
+
+/// Dense slabs of up to so many columns are updated as one run, if the axis has some steps or columns fill
+/// two vectors. (20 columns of f32 took 2.0 times as long as rows before, 1.3 times since; 49 columns 1.6 and
+/// 1.1 times. Of 784 columns and more, partial vectors take nothing that could be measured.)
+inline constexpr std::int64_t most_slab_columns = 1024;
+inline constexpr std::int64_t least_slab_axis = 5;
+
 /// Two columns of elements of 2 bytes go through tiles where the axis is shorter. (With 21 steps on AVX2, the
 /// kernel for few columns ran at 0.65 of the speed along a last axis, tiles at 0.74; with 32 steps it was
 /// 0.80 and 0.73, on AVX-512 0.67 and 0.58. f32, and three columns or more, gain with any axis.)

@@ -49,6 +49,11 @@ void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
     for (std::uint32_t rest = 0; rest < columns_group; ++rest) {
       spec.axis_rest = rest;
       specs.push_back(spec);
+      if (stage == Stage::whole && !spec.streaming) {
+        spec.has_dense_slabs = true;
+        specs.push_back(spec);
+        spec.has_dense_slabs = false;
+      }
     }
   }
 }
@@ -56,7 +61,7 @@ void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
 void add_few_columns(std::vector<KernelSpec>& specs, KernelSpec spec) {
   spec.operation = Operation::log_softmax_backward;
   spec.loop = Loop::few_columns;
-  for (spec.columns = 2; spec.columns <= few_columns_limit; ++spec.columns) {
+  for (spec.columns = 2; spec.columns <= few_columns_limit(spec.isa); ++spec.columns) {
     for (spec.axis_rest = 0; spec.axis_rest < few_columns_modulus; ++spec.axis_rest) {
       specs.push_back(spec);
     }
@@ -105,7 +110,7 @@ void add_steps(std::vector<KernelSpec>& specs, std::size_t first) {
   for (std::size_t i = first, end = specs.size(); i < end; ++i) {
     KernelSpec spec = specs[i];
     for (spec.step = 2; spec.step < 10; ++spec.step) {
-      if (!spec.streaming && takes_step(spec, spec.step)) {
+      if (!spec.streaming && !spec.has_dense_slabs && takes_step(spec, spec.step)) {
         specs.push_back(spec);
       }
     }

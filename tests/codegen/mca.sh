@@ -21,6 +21,9 @@ kernels=(
   "log_softmax_backward --shape 64,1024 --dtype f16"
   "log_softmax_backward --shape 65536,10 --dtype f32"
   "log_softmax_backward --shape 16384,3 --dtype f32"
+  "log_softmax_backward --shape 1024,50,3 --axis 1 --dtype f32"
+  "log_softmax_backward --shape 1024,50,10 --axis 1 --dtype f32"
+  "log_softmax_backward --shape 256,50,49 --axis 1 --dtype f32"
   "log_softmax_backward --shape 4,128,784 --axis 1 --dtype f32"
   "log_softmax_backward --shape 4,128,784 --axis 1 --dtype bf16"
 )

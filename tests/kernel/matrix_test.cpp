@@ -97,8 +97,8 @@ TEST_P(Matrix, LogSoftmaxBackwardFirstAndMiddleAxis) {
 
 /// Every number of them, in slabs whose ends are whole groups of steps, whole vectors, or neither.
 TEST_P(Matrix, LogSoftmaxBackwardFewColumns) {
-  for (std::int64_t columns = 2; columns <= 8; ++columns) {
-    for (std::int64_t length = 7; length <= 67; ++length) {
+  for (std::int64_t columns = 2; columns <= 16; ++columns) {
+    for (std::int64_t length = 2; length <= 67; length += columns <= 8 || length < 24 ? 1 : 5) {
       KernelCase c = start(false);
       c.dims = {1 + length % 4, length, columns};
       c.axis = 1;
@@ -108,8 +108,22 @@ TEST_P(Matrix, LogSoftmaxBackwardFewColumns) {
   }
 }
 
+/// Slabs that are updated as one run: of whole vectors or not, with groups that begin at any of the columns.
+TEST_P(Matrix, LogSoftmaxBackwardDenseSlabs) {
+  for (const std::int64_t columns :
+       {16, 17, 20, 23, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 127, 1024, 1025}) {
+    for (const std::int64_t length : {2, 4, 5, 6, 7, 8, 9, 15, 21}) {
+      KernelCase c = start(false);
+      c.dims = {1 + length % 3, length, columns};
+      c.axis = 1;
+      c.special_one_in = length % 3 == 0 ? 100 : 0;
+      check(c);
+    }
+  }
+}
+
 TEST_P(Matrix, LogSoftmaxBackwardFewColumnsOfManySlabs) {
-  for (const std::int64_t columns : {2, 3, 6}) {
+  for (const std::int64_t columns : {2, 3, 6, 13}) {
     KernelCase c = start(false);
     c.dims = {2000, 50, columns};
     c.axis = 1;

@@ -276,15 +276,17 @@ TEST(StridedKernel, LogSoftmaxBackwardAlongColumnsGivesTheBitsOfPortableCode) {
 }
 
 TEST(StridedKernel, LogSoftmaxBackwardAlongFewColumnsGivesTheBitsOfPortableCode) {
-  for (int columns = 2; columns <= jit::few_columns_limit; ++columns) {
-    for (std::int64_t steps = 8; steps < 8 + jit::few_columns_modulus; ++steps) {
+  for (int columns = 2; columns <= jit::few_columns_limit(Isa::avx512); ++columns) {
+    for (std::int64_t steps = 2; steps < 8 + jit::few_columns_modulus; ++steps) {
       const KernelSpec spec{.operation = Operation::log_softmax_backward,
                             .loop = Loop::few_columns,
                             .axis_rest = static_cast<std::uint32_t>(steps % jit::few_columns_modulus),
                             .columns = static_cast<std::uint8_t>(columns)};
       const std::int64_t more = steps + 3 * jit::few_columns_modulus;
       for_each_step(spec, [&](const KernelSpec& strided) {
-        expect_bits_of_portable(strided, 3, {steps * columns, more * columns});
+        if (columns <= jit::few_columns_limit(strided.isa)) {
+          expect_bits_of_portable(strided, 3, {steps * columns, more * columns});
+        }
       });
     }
   }

@@ -123,6 +123,21 @@ TEST(ExecuteBuffers, NamesBothTensorsThatShareElements) {
             "");
 }
 
+/// Whatever part of the tensors a kernel does by itself: packed rows, rows, few columns, columns.
+TEST(ExecuteBuffers, RefusesSharedElementsWithEveryKernel) {
+  std::vector<float> memory(4000, 1.0F);
+  float* const m = memory.data();
+  for (const Dims& dims : {Dims{4, 10}, Dims{4, 50}, Dims{2, 9, 3}, Dims{2, 9, 12}, Dims{2, 9, 20}}) {
+    const auto kernel = factory().log_softmax_backward({.axis = 1}, {f32, dims});
+    for (const std::ptrdiff_t shift : {-10, -3, -1, 1, 2, 9}) {
+      EXPECT_NE(
+          refusal([&] { kernel.run({.diff_dst = m + 2000, .dst = m + 1000, .diff_src = m + 1000 + shift}); }),
+          "")
+          << kernel.name() << ", " << shift;
+    }
+  }
+}
+
 TEST(ExecuteBuffers, TakesViewsThatInterleave) {
   std::vector<float> memory(64, 1.0F);
   float* m = memory.data();

@@ -23,8 +23,9 @@ Plan elu_plan(const Dims& dims, const Dims& src, const Dims& diff_dst, const Dim
                    Isa::avx512);
 }
 
-Plan log_softmax_plan(const Dims& dims, std::int64_t axis, const Dims& strides = {}, DataType dtype = f32) {
-  return make_plan(validated(LogSoftmaxBackward{.axis = axis}, TensorDesc(dtype, dims, strides)), Isa::avx2);
+Plan log_softmax_plan(const Dims& dims, std::int64_t axis, const Dims& strides = {}, DataType dtype = f32,
+                      Isa isa = Isa::avx2) {
+  return make_plan(validated(LogSoftmaxBackward{.axis = axis}, TensorDesc(dtype, dims, strides)), isa);
 }
 
 std::string staged(const Plan& plan) {
@@ -65,8 +66,9 @@ TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
   expect_spec(log_softmax_plan({5, 32}, -1), Loop::packed_rows, 32);
   expect_spec(log_softmax_plan({5, 33}, 1), Loop::rows, 33);
   expect_spec(log_softmax_plan({5, 300}, 1), Loop::rows, 300 % jit::rows_chunk);
-  expect_spec(log_softmax_plan({10, 8}, 0), Loop::columns, 10 % jit::columns_group);
-  expect_spec(log_softmax_plan({3, 21, 9}, 1), Loop::columns, 21 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 7}, 0), Loop::few_columns, 10 % jit::few_columns_modulus);
+  expect_spec(log_softmax_plan({10, 16}, 0), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({3, 21, 19}, 1), Loop::columns, 21 % jit::columns_group);
   // Sizes of 1 don't count, and an axis of 1 is trivial.
   expect_spec(log_softmax_plan({10, 1, 1}, 0), Loop::packed_rows, 10);
   expect_spec(log_softmax_plan({4, 1, 9}, 1), Loop::packed_rows, 1);
@@ -75,8 +77,8 @@ TEST(Plan, ChoosesTheLoopByTheLogicalShape) {
   // Strides change nothing.
   expect_spec(log_softmax_plan({5, 10}, 1, {1, 5}), Loop::packed_rows, 10);
   expect_spec(log_softmax_plan({5, 300}, 1, {2, 10}), Loop::rows, 300 % jit::rows_chunk);
-  expect_spec(log_softmax_plan({10, 9}, 0, {2, 20}), Loop::columns, 10 % jit::columns_group);
-  expect_spec(log_softmax_plan({10, 9}, 0, {-9, -1}), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 19}, 0, {2, 20}), Loop::columns, 10 % jit::columns_group);
+  expect_spec(log_softmax_plan({10, 19}, 0, {-19, -1}), Loop::columns, 10 % jit::columns_group);
 }
 
 /// How many columns the kernel takes; it then has no loop over them.
@@ -97,7 +99,10 @@ TEST(Plan, HasAKernelForFewAdjacentColumns) {
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 3}, 1, {100, 3, 1})), 3);
   // More columns, a shorter axis, steps with gaps, segments.
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 8}, 1)), 0);
-  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 7, 3}, 1)), 0);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 15}, 1, {}, f32, Isa::avx512)), 15);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 16}, 1, {}, f32, Isa::avx512)), 0);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 3, 3}, 1)), 3);
+  EXPECT_EQ(few_columns_of(log_softmax_plan({5, 2, 3}, 1)), 0);
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 21, 3}, 1, {84, 4, 1})), 0);
   EXPECT_EQ(few_columns_of(log_softmax_plan({jit::segment_length + 1, 3}, 0)), 0);
   // What pays.
@@ -105,6 +110,18 @@ TEST(Plan, HasAKernelForFewAdjacentColumns) {
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 31, 2}, 1, {}, DataType::bf16)), 0);
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 32, 2}, 1, {}, DataType::bf16)), 2);
   EXPECT_EQ(few_columns_of(log_softmax_plan({5, 8, 3}, 1, {}, DataType::bf16)), 3);
+}
+
+TEST(Plan, UpdatesDenseSlabsAsOneRun) {
+  const auto has_dense_slabs = [](const Plan& plan) { return plan.spec.has_dense_slabs; };
+  EXPECT_TRUE(has_dense_slabs(log_softmax_plan({5, 21, 16}, 1)));
+  EXPECT_TRUE(has_dense_slabs(log_softmax_plan({5, 21, 49}, 1, {2000, 49, 1})));
+  EXPECT_TRUE(has_dense_slabs(log_softmax_plan({5, 2, 32}, 1)));
+  // Steps with gaps, or twice as far apart; what does not pay.
+  EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 21, 49}, 1, {21 * 50, 50, 1})));
+  EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 21, 49}, 1, {2 * 21 * 49, 2 * 49, 2})));
+  EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 21, 1025}, 1)));
+  EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 2, 20}, 1)));
 }
 
 TEST(Plan, StagesFewColumnsInOneTile) {
@@ -118,7 +135,7 @@ TEST(Plan, StagesFewColumnsInOneTile) {
     }
   }
   EXPECT_EQ(log_softmax_plan({1000, 9}, 0, {1, 1000}).spec.loop, Loop::rows);  // Sums are split off.
-  EXPECT_EQ(log_softmax_plan({7, 3}, 0, {2, 20}).spec.loop, Loop::columns);
+  EXPECT_EQ(log_softmax_plan({7, 3}, 0, {2, 20}).spec.loop, Loop::few_columns);
   EXPECT_EQ(log_softmax_plan({60'000, 3}, 0, {1, 60'000}).spec.loop, Loop::columns);
 }
 
