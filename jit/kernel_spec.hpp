@@ -53,7 +53,8 @@ struct KernelSpec {
   bool use_dst = false;   ///< EluBackward's.
   bool in_place = false;  ///< Results go to diff_dst; KernelArgs::diff_src is not read.
   /// The tensors are larger than the caches: what comes next is prefetched, and results that don't go in
-  /// place are stored past the caches. diff_src is aligned to its elements, for packed rows to 64 bytes.
+  /// place are stored past the caches. diff_src is then aligned to its elements; packed rows, and each slab
+  /// that is updated as one run, begin at 64 bytes.
   bool streaming = false;
   std::uint32_t alpha_bits = 0;  ///< EluBackward's alpha, as the bits of an f32.
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
@@ -116,7 +117,7 @@ struct KernelSpecHash {
 /// rows:         `outer` rows of `axis` adjacent elements each.
 /// columns:      `outer` slabs of `axis` steps of `inner` adjacent columns each.
 /// few_columns:  `outer` slabs of `axis` adjacent steps of as many adjacent columns as the code knows; only
-///               whole kernels, which do not stream.
+///               whole kernels.
 /// pack, unpack: `outer` lines of `inner` elements each, from `activation` to `diff_src`, with the strides of
 ///               these.
 /// transpose:    `outer` planes, at least one, of `axis` rows of `inner` adjacent elements each, from

@@ -128,6 +128,7 @@ void FewColumns::emit() {
     tensors_.advance(offsetof(KernelArgs, outer_stride));
   });
   a_.add(a_.rsp, frame_bytes);
+  tensors_.finish();
   a_.leave();
   update_.finish();
 }
@@ -162,6 +163,7 @@ void FewColumns::sum_slab() {
   a_.mark("sum diff_dst, 8 steps at a time");
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
   repeat_up_to(a_, r64(groups_end_), r64(offset_), group_bytes(), last_, [&] {
+    tensors_.prefetch(step_at(0), group_bytes());
     a_.begin_main_loop("sum of diff_dst", sums_halves() ? half_group : group);
     if (sums_halves()) {
       add_halves();

@@ -73,30 +73,23 @@ std::uint64_t KernelState::mark_used() const noexcept {
   return requests_;
 }
 
-bool KernelState::takes_plain_kernels(const Pointers& pointers, int concurrency) const {
-  if (plan_.spec.has_dense_slabs) {
-    return Grid::cuts_columns(plan_, concurrency);
-  }
-  if (!plan_.spec.streaming) {
-    return false;
-  }
-  // Packed rows are whole vectors from the first on, others begin with a partial one.
-  const std::int64_t alignment = plan_.spec.loop == jit::Loop::packed_rows ? 64 : plan_.element_size;
-  const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
-  return address % static_cast<std::uintptr_t>(alignment) != 0;
-}
-
 const Kernels& KernelState::kernels_for(const Pointers& pointers, int concurrency) const {
-  if (!takes_plain_kernels(pointers, concurrency)) {
+  const jit::KernelSpec& spec = plan_.spec;
+  const bool cuts_slabs = spec.has_dense_slabs && Grid::cuts_columns(plan_, concurrency);
+  const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
+  const bool is_misaligned = spec.streaming && !spec.in_place &&
+                             address % static_cast<std::uintptr_t>(plan_.diff_src_alignment) != 0;
+  if (!cuts_slabs && !is_misaligned) {
     return kernels_;
   }
-  std::call_once(has_plain_kernels_, [this] {
-    Plan plain = plan_;
-    plain.spec.streaming = false;
-    plain.spec.has_dense_slabs = false;
-    load_kernels(plain, plain_kernels_, compile);
+  const PlainKernels& plain = cuts_slabs ? for_cut_slabs_ : for_misaligned_;
+  std::call_once(plain.are_made, [&] {
+    Plan plan = plan_;
+    plan.spec.streaming = false;
+    plan.spec.has_dense_slabs = spec.has_dense_slabs && !cuts_slabs;
+    load_kernels(plan, plain.kernels, compile);
   });
-  return plain_kernels_;
+  return plain.kernels;
 }
 
 void KernelState::run(const Buffers& buffers, Executor& executor) const {

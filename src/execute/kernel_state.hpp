@@ -35,17 +35,20 @@ class KernelState {
   void run(const Buffers& buffers, Executor& executor) const;
 
  private:
-  [[nodiscard]] bool takes_plain_kernels(const Pointers& pointers, int concurrency) const;
+  /// Kernels that don't stream, made when they are first needed.
+  struct PlainKernels {
+    mutable std::once_flag are_made;
+    mutable Kernels kernels;
+  };
+
   [[nodiscard]] const Kernels& kernels_for(const Pointers& pointers, int concurrency) const;
   void run_one_call(const Kernels& kernels, const Pointers& pointers) const;
 
   Plan plan_;
   jit::KernelArgs one_call_;  ///< All but the pointers, for a plan that is one call.
   Kernels kernels_;
-  /// In place of streaming ones, made when a diff_src that is not aligned as they need comes for the first
-  /// time; and of those for dense slabs, when these are first cut for several threads.
-  mutable Kernels plain_kernels_;
-  mutable std::once_flag has_plain_kernels_;
+  PlainKernels for_misaligned_;  ///< Where diff_src is not aligned as `kernels_` need it.
+  PlainKernels for_cut_slabs_;   ///< Where threads take parts of slabs that `kernels_` take as one run.
   CopyKernels copies_;
   std::optional<Staging> staging_;  ///< Of the plan's whole blocks, if any tensor is staged.
   std::uint64_t requests_ = 0;      ///< To the cache.

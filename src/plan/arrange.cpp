@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/plan/choose_tiles.hpp"
+#include "src/plan/choose_update.hpp"
 #include "src/plan/layout.hpp"
 #include "src/plan/split.hpp"
 #include "src/plan/tiles.hpp"
@@ -252,35 +253,6 @@ void make_staged_segments(Plan& plan) {
   plan.sum_steps = plan.update_steps = steps / jit::columns_group * jit::columns_group;
 }
 
-/// Whether the steps of a slab are adjacent in all tensors, and it pays to take the slab as one run.
-bool has_dense_slabs(const Plan& plan) {
-  if (plan.spec.loop != Loop::columns || plan.spec.stage != jit::Stage::whole || plan.is_split ||
-      plan.stages_any() || plan.spec.step != 1 || plan.spec.streaming || plan.dense == Plan::none ||
-      is_cut(plan, plan.dense)) {
-    return false;
-  }
-  const std::int64_t columns = plan.loops()[plan.dense].size;
-  return columns > jit::few_columns_limit(plan.spec.isa) && columns <= most_slab_columns &&
-         (plan.axis.size >= least_slab_axis || columns >= 2 * least_tile_columns) &&
-         steps_are(plan.axis, columns * plan.element_size);
-}
-
-/// Whether the tensors are so large, and lie so, that kernels stream them.
-bool streams(const Plan& plan, const CacheSizes& caches) {
-  const std::int64_t cached = std::min(caches.l3, streamed_l2_caches * caches.l2);
-  if (plan.bytes <= cached || plan.stages_any() || plan.spec.step != 1 ||
-      plan.spec.loop == Loop::few_columns) {
-    return false;
-  }
-  if (plan.spec.loop == Loop::packed_rows) {
-    return true;  // whole vectors, from the first to the last
-  }
-  const std::int64_t run = plan.spec.loop == Loop::rows ? plan.axis.size
-                           : plan.dense == Plan::none   ? 1
-                                                        : plan.block[plan.dense];
-  return run >= least_streamed_run / plan.element_size;
-}
-
 /// Leaves a loop over few columns to the kernel, where slabs of them have all elements equally far apart.
 void take_few_columns(Plan& plan) {
   if (plan.spec.loop != Loop::columns || plan.loops().empty() || plan.is_segmented()) {
@@ -327,8 +299,7 @@ void arrange(Plan& plan, const CacheSizes& caches) {
   if (plan.is_segmented() && plan.sum_steps == 0) {
     make_segments(plan);
   }
-  plan.spec.streaming = streams(plan, caches);
-  plan.spec.has_dense_slabs = has_dense_slabs(plan);
+  choose_update(plan, caches);
 }
 
 }  // namespace gradjit::detail

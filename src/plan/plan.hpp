@@ -51,8 +51,10 @@ struct Plan {
   PerTensor<bool> staged = {};
   /// Steps of each loop in a block; set for the loops that there are. The axis is never cut but by segments.
   std::array<std::int64_t, max_rank> block;
-  std::size_t growing = none;     ///< The loop along which blocks that follow one another can be one call.
-  bool is_one_call = false;       ///< On one thread, one kernel call does it all.
+  std::size_t growing = none;  ///< The loop along which blocks that follow one another can be one call.
+  bool is_one_call = false;    ///< On one thread, one kernel call does it all.
+  /// Of diff_src, in bytes, for a kernel that streams out of place; others come in where it has less.
+  std::int64_t diff_src_alignment = 1;
   std::int64_t sum_steps = 0;     ///< Segmented: steps of the axis in one call that sums,
   std::int64_t update_steps = 0;  ///< and in one that updates.
 

@@ -49,7 +49,7 @@ void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
     for (std::uint32_t rest = 0; rest < columns_group; ++rest) {
       spec.axis_rest = rest;
       specs.push_back(spec);
-      if (stage == Stage::whole && !spec.streaming) {
+      if (stage == Stage::whole) {
         spec.has_dense_slabs = true;
         specs.push_back(spec);
         spec.has_dense_slabs = false;
@@ -130,8 +130,8 @@ std::vector<KernelSpec> all_specs() {
           const KernelSpec spec{.dtype = dtype, .isa = isa, .in_place = in_place, .streaming = streaming};
           add_elu(specs, spec);
           add_log_softmax(specs, spec);
+          add_few_columns(specs, spec);
         }
-        add_few_columns(specs, {.dtype = dtype, .isa = isa, .in_place = in_place});
         add_steps(specs, first);
       }
     }

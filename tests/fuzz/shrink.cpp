@@ -125,6 +125,7 @@ class Shrinker {
 
   void simplify_settings() {
     take([](StridedCase& c) { c.threads = 1; });
+    take([](StridedCase& c) { c.has_tiny_caches = false; });
     take([](StridedCase& c) { c.threads = std::min(c.threads, 2); });
     for (Isa isa = Isa::portable; isa < best_.isa; isa = static_cast<Isa>(static_cast<int>(isa) + 1)) {
       if (take([isa](StridedCase& c) { c.isa = isa; })) {

@@ -54,7 +54,7 @@ TEST(Shrink, KeepsWhatTheFaultNeedsAndNothingElse) {
         "op=log_softmax_backward dtype=f32 dims=17 activation_strides=1 diff_dst_strides=1 "
         "diff_src_strides=1 "
         "axis=0 alpha=0x1p+0 use_dst=0 sharing=none distance=0 misalignment=0,0,0 seed=0 special_one_in=0 "
-        "isa=avx2 threads=1")
+        "isa=avx2 threads=1 has_tiny_caches=0")
         << n;
     const StridedCase c = case_from(text);
     EXPECT_EQ(c.values[0], std::vector(17, encode(DataType::f32, 1))) << text;

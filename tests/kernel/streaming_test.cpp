@@ -19,8 +19,6 @@
 namespace gradjit::test {
 namespace {
 
-constexpr detail::CacheSizes tiny_caches{.l1 = 1024, .l2 = 64, .l3 = 1024};
-
 detail::Request request_of(const KernelCase& c) {
   const TensorDesc desc(c.dtype, c.dims);
   if (c.is_elu) {
@@ -133,6 +131,19 @@ TEST_P(Streaming, LogSoftmaxBackwardOfManySpecialValues) {
 TEST_P(Streaming, LogSoftmaxBackwardAlongColumns) {
   for (const std::int64_t columns : {2048, 2055}) {
     check({.is_elu = false, .dims = {2, 3, columns}, .axis = 1, .special_one_in = 500});
+  }
+}
+
+/// Slabs and short rows that are whole cache lines in every type.
+TEST_P(Streaming, LogSoftmaxBackwardOfWholeLines) {
+  for (const std::int64_t length : {64, 96, 160}) {
+    check({.is_elu = false, .dims = {40, length}, .axis = 1, .special_one_in = 100});
+  }
+  for (const std::int64_t columns : {2, 3, 7}) {
+    check({.is_elu = false, .dims = {20, 96, columns}, .axis = 1, .special_one_in = 100});
+  }
+  for (const std::int64_t columns : {16, 21, 49, 64}) {
+    check({.is_elu = false, .dims = {3, 32, columns}, .axis = 1, .special_one_in = 100});
   }
 }
 

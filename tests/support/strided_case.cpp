@@ -159,6 +159,7 @@ StridedCase random_case(std::mt19937& random, std::int64_t elements, const std::
   c.isa = isas[random() % isas.size()];
   c.threads = std::array{1, 2, 3, 7, 64}[random() % 5];
   set_strides(c, random);
+  c.has_tiny_caches = one_in(random, 2);
   return c;
 }
 

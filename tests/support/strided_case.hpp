@@ -49,7 +49,8 @@ struct StridedCase {
   InputBits values;
   // What `failure_of` runs it with:
   Isa isa = Isa::portable;
-  int threads = 1;  ///< That the executor claims to have.
+  int threads = 1;               ///< That the executor claims to have.
+  bool has_tiny_caches = false;  ///< The plan is made for `tiny_caches`.
 };
 
 /// Everything at random, with at most about `elements` elements, on one of `isas`.
@@ -83,7 +84,8 @@ using Factories = std::vector<std::unique_ptr<KernelFactory>>;
 /// One factory for each of them.
 [[nodiscard]] Factories all_factories();
 
-/// Makes the kernel and runs it on tensors whose elements (0, …) are at `first`.
+/// Makes the kernel and runs it on tensors whose elements (0, …) are at `first`. (With tiny caches, `factory`
+/// only says for which instruction set.)
 void run(const StridedCase& c, const std::array<std::byte*, 3>& first, KernelFactory& factory,
          Executor& executor);
 

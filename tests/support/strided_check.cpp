@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "jit/kernel_spec.hpp"
+#include "src/cache/kernel_cache.hpp"
+#include "src/execute/kernel_state.hpp"
 #include "src/portable/portable.hpp"
 #include "tests/support/element_bits.hpp"
 #include "tests/support/executors.hpp"
@@ -138,18 +140,27 @@ void run(const StridedCase& c, const std::array<std::byte*, 3>& first, KernelFac
   const auto diff_src_desc = in_place ? std::nullopt : std::optional(desc(2));
   // In place, diff_src is null or diff_dst.
   void* diff_src = in_place && c.seed % 4 < 2 ? nullptr : first[2];
+  const auto run_with_tiny_caches = [&](const auto& attributes, const auto& tensors) {
+    detail::KernelCache cache(16);
+    detail::KernelState state(detail::validated(attributes, tensors), factory.isa(), tiny_caches,
+                              ExecutorRef(executor));
+    state.load(cache);
+    state.run({.activation = first[0], .diff_dst = first[1], .diff_src = diff_src});
+  };
   if (c.is_elu) {
+    const EluBackward attributes{.alpha = c.alpha, .use_dst = c.use_dst, .in_place = in_place};
     EluBackwardTensors tensors{.diff_dst = desc(1), .diff_src = diff_src_desc};
     EluBackwardArgs args{.diff_dst = first[1], .diff_src = diff_src};
     (c.use_dst ? tensors.dst : tensors.src) = desc(0);
     (c.use_dst ? args.dst : args.src) = first[0];
-    factory.elu_backward({.alpha = c.alpha, .use_dst = c.use_dst, .in_place = in_place}, tensors)
-        .run(args, executor);
+    c.has_tiny_caches ? run_with_tiny_caches(attributes, tensors)
+                      : factory.elu_backward(attributes, tensors).run(args, executor);
   } else {
-    const auto kernel =
-        factory.log_softmax_backward({.axis = c.axis, .in_place = in_place},
-                                     {.diff_dst = desc(1), .dst = desc(0), .diff_src = diff_src_desc});
-    kernel.run({.diff_dst = first[1], .dst = first[0], .diff_src = diff_src}, executor);
+    const LogSoftmaxBackward attributes{.axis = c.axis, .in_place = in_place};
+    const LogSoftmaxBackwardTensors tensors{.diff_dst = desc(1), .dst = desc(0), .diff_src = diff_src_desc};
+    const LogSoftmaxBackwardArgs args{.diff_dst = first[1], .dst = first[0], .diff_src = diff_src};
+    c.has_tiny_caches ? run_with_tiny_caches(attributes, tensors)
+                      : factory.log_softmax_backward(attributes, tensors).run(args, executor);
   }
 }
 

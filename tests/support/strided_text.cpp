@@ -144,7 +144,8 @@ std::string text_of(const StridedCase& c) {
        << " use_dst=" << c.use_dst << " sharing=" << sharing_names[static_cast<std::size_t>(c.sharing)]
        << " distance=" << c.distance << " misalignment=" << joined(c.misalignment) << " seed=" << c.seed
        << " special_one_in=" << c.special_one_in << " isa=" << name_of(c.isa) << " threads=" << c.threads
-       << " activation=" << text_of_values(c.values[0]) << " diff_dst=" << text_of_values(c.values[1]);
+       << " has_tiny_caches=" << c.has_tiny_caches << " activation=" << text_of_values(c.values[0])
+       << " diff_dst=" << text_of_values(c.values[1]);
   return text.str();
 }
 
@@ -167,6 +168,7 @@ StridedCase case_from(const std::string& text) {
   c.special_one_in = fields.number<int>("special_one_in");
   c.isa = parse_isa(fields.text("isa"));
   c.threads = fields.number<int>("threads");
+  c.has_tiny_caches = fields.number<int>("has_tiny_caches") != 0;
   c.values = {values_from(fields.text("activation")), values_from(fields.text("diff_dst"))};
   check_sizes(c);
   share_strides(c);

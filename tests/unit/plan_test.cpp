@@ -24,8 +24,9 @@ Plan elu_plan(const Dims& dims, const Dims& src, const Dims& diff_dst, const Dim
 }
 
 Plan log_softmax_plan(const Dims& dims, std::int64_t axis, const Dims& strides = {}, DataType dtype = f32,
-                      Isa isa = Isa::avx2) {
-  return make_plan(validated(LogSoftmaxBackward{.axis = axis}, TensorDesc(dtype, dims, strides)), isa);
+                      Isa isa = Isa::avx2, const CacheSizes& caches = {}) {
+  return make_plan(validated(LogSoftmaxBackward{.axis = axis}, TensorDesc(dtype, dims, strides)), isa,
+                   caches);
 }
 
 std::string staged(const Plan& plan) {
@@ -122,6 +123,48 @@ TEST(Plan, UpdatesDenseSlabsAsOneRun) {
   EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 21, 49}, 1, {2 * 21 * 49, 2 * 49, 2})));
   EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 21, 1025}, 1)));
   EXPECT_FALSE(has_dense_slabs(log_softmax_plan({5, 2, 20}, 1)));
+}
+
+/// The alignment in bytes that streaming needs of diff_src, of f32 unless said otherwise; 0 for plans that
+/// don't stream.
+std::int64_t streamed_alignment(const Dims& dims, std::int64_t axis, const Dims& strides = {},
+                                DataType dtype = f32) {
+  const CacheSizes caches{.l1 = 1024, .l2 = 64, .l3 = 1024};
+  const Plan plan = log_softmax_plan(dims, axis, strides, dtype, Isa::avx512, caches);
+  return plan.spec.streaming ? plan.diff_src_alignment : 0;
+}
+
+TEST(Plan, StreamsLongRunsFromAnyAddress) {
+  EXPECT_EQ(streamed_alignment({4, 256}, 1), 4);
+  EXPECT_EQ(streamed_alignment({4, 257}, 1), 4);
+  EXPECT_EQ(streamed_alignment({4, 513}, 1, {}, DataType::bf16), 2);
+  EXPECT_EQ(streamed_alignment({4, 257}, 1, {259, 1}), 4);
+  EXPECT_EQ(streamed_alignment({3, 5, 257}, 1), 4);
+  EXPECT_EQ(streamed_alignment({4, 255}, 1), 0);
+  EXPECT_EQ(streamed_alignment({4, 257}, 1, {}, DataType::bf16), 0);
+}
+
+TEST(Plan, StreamsShortRunsOfWholeLines) {
+  // Rows, steps of columns, slabs of columns, few columns.
+  EXPECT_EQ(streamed_alignment({50, 48}, 1), 64);
+  EXPECT_EQ(streamed_alignment({50, 48}, 1, {64, 1}), 64);
+  EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {128, 32, 1}), 64);
+  EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {3 * 48, 48, 1}), 64);
+  EXPECT_EQ(streamed_alignment({50, 16, 49}, 1), 64);
+  EXPECT_EQ(streamed_alignment({50, 16, 3}, 1), 64);
+  // A run that ends, or begins, inside a line.
+  EXPECT_EQ(streamed_alignment({50, 50}, 1), 0);
+  EXPECT_EQ(streamed_alignment({50, 48}, 1, {}, DataType::f16), 0);
+  EXPECT_EQ(streamed_alignment({50, 48}, 1, {49, 1}), 0);
+  EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {3 * 40, 40, 1}), 0);
+  EXPECT_EQ(streamed_alignment({50, 16, 49}, 1, {16 * 49 + 1, 49, 1}), 0);
+  EXPECT_EQ(streamed_alignment({50, 15, 3}, 1), 0);
+}
+
+TEST(Plan, StreamsPackedRowsThatBeginALine) {
+  EXPECT_EQ(streamed_alignment({50, 9}, 1), 64);
+  EXPECT_EQ(streamed_alignment({3, 50, 9}, 2, {464, 9, 1}), 64);
+  EXPECT_EQ(streamed_alignment({3, 50, 9}, 2, {465, 9, 1}), 0);
 }
 
 TEST(Plan, StagesFewColumnsInOneTile) {

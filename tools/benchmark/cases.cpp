@@ -83,6 +83,9 @@ std::vector<Case> large_cases() {
                        .targets = {roofline(dtype == f32 ? 0.8 : 0.65)}});
     }
   }
+  // Rows and slabs that are short, but whole cache lines.
+  cases.push_back({.operation = log_softmax_backward, .shape = {262144, 96}, .axis = 1});
+  cases.push_back({.operation = log_softmax_backward, .shape = {131072, 64, 3}, .axis = 1});
   return cases;
 }
 

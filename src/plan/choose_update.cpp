@@ -1,0 +1,77 @@
+#include "src/plan/choose_update.hpp"
+
+#include <algorithm>
+
+#include "src/plan/layout.hpp"
+
+namespace gradjit::detail {
+namespace {
+
+using jit::Loop;
+
+constexpr std::int64_t line_bytes = 64;
+
+/// The steps of a slab are adjacent in all tensors, and it pays to take the slab as one run.
+bool has_dense_slabs(const Plan& plan) {
+  if (plan.spec.loop != Loop::columns || plan.spec.stage != jit::Stage::whole || plan.stages_any() ||
+      plan.spec.step != 1 || plan.dense == Plan::none) {
+    return false;
+  }
+  const std::int64_t columns = plan.loops()[plan.dense].size;
+  return plan.block[plan.dense] == columns && columns > jit::few_columns_limit(plan.spec.isa) &&
+         columns <= most_slab_columns &&
+         (plan.axis.size >= least_slab_axis || columns >= 2 * least_tile_columns) &&
+         steps_are(plan.axis, columns * plan.element_size);
+}
+
+/// The tensors are so large, and lie so, that it would pay to store results past the caches.
+bool may_stream(const Plan& plan, const CacheSizes& caches) {
+  return plan.bytes > std::min(caches.l3, streamed_l2_caches * caches.l2) && !plan.stages_any() &&
+         plan.spec.step == 1;
+}
+
+/// The elements that a kernel updates as one run, all adjacent.
+std::int64_t run_elements(const Plan& plan) {
+  const std::int64_t columns = plan.dense == Plan::none ? plan.columns.size : plan.block[plan.dense];
+  const bool is_along_axis = plan.spec.loop != Loop::columns || plan.spec.has_dense_slabs;
+  return is_along_axis ? columns * plan.axis.size : columns;
+}
+
+/// The kernel goes from any address to where diff_src is aligned first, with runs that are worth it.
+bool has_long_runs(const Plan& plan) {
+  const bool takes_any_address = plan.spec.loop != Loop::packed_rows && plan.spec.loop != Loop::few_columns;
+  return takes_any_address && run_elements(plan) >= least_streamed_run / plan.element_size;
+}
+
+/// Where one run of diff_src begins a cache line, all do, and they end with whole vectors. (The kernel for
+/// packed rows has its own way with the last.)
+bool runs_are_lines(const Plan& plan) {
+  const auto keeps_lines = [](const Dim& dim) {
+    return dim.size == 1 || dim.stride[diff_src] % line_bytes == 0;
+  };
+  bool result =
+      plan.spec.loop == Loop::packed_rows || run_elements(plan) * plan.element_size % line_bytes == 0;
+  result = result && (plan.spec.loop != Loop::columns || plan.spec.has_dense_slabs || keeps_lines(plan.axis));
+  for (std::size_t i = 0; result && i < plan.loops().size(); ++i) {
+    result = i == plan.dense || keeps_lines(plan.loops()[i]);
+  }
+  return result;
+}
+
+}  // namespace
+
+void choose_update(Plan& plan, const CacheSizes& caches) {
+  const bool is_large = may_stream(plan, caches);
+  if (is_large && has_long_runs(plan)) {
+    plan.spec.streaming = true;
+    plan.diff_src_alignment = plan.element_size;
+    return;
+  }
+  plan.spec.has_dense_slabs = has_dense_slabs(plan);
+  if (is_large && runs_are_lines(plan)) {
+    plan.spec.streaming = true;
+    plan.diff_src_alignment = line_bytes;
+  }
+}
+
+}  // namespace gradjit::detail
