@@ -2,8 +2,8 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 namespace gradjit::jit {
 
@@ -59,11 +59,13 @@ std::string_view name_of(Stage stage) {
 
 namespace {
 
-/// alpha in C's hexadecimal notation: short for the usual values, and exact.
+/// alpha in C's hexadecimal notation: short for the usual values, and exact. (Not by printf, whose decimal
+/// point is the host's.)
 std::string hexadecimal(float value) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%a", static_cast<double>(value));
-  return text.data();
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), static_cast<double>(value),
+                                    std::chars_format::hex);
+  return (std::isinf(value) ? "" : "0x") + std::string(text.data(), result.ptr);
 }
 
 void append(std::string& name, std::string_view part) {
@@ -71,26 +73,47 @@ void append(std::string& name, std::string_view part) {
   name += part;
 }
 
+void append(std::string& name, std::int64_t number) { append(name, std::to_string(number)); }
+
+void append_copy(std::string& name, const KernelSpec& spec) {
+  append(name, name_of(spec.loop));
+  append(name, std::to_string(size_of(spec.dtype)) + "_bytes");
+  append(name, name_of(spec.isa));
+  if (spec.loop == Loop::runs) {
+    append(name, spec.run.length);
+    if (spec.run.from_pitch != 0) {
+      append(name, "pitch");
+      append(name, spec.run.from_pitch);
+      append(name, "to");
+      append(name, spec.run.to_pitch);
+    }
+  } else if (spec.loop == Loop::pack || spec.loop == Loop::unpack) {
+    append(name, "step");
+    append(name, spec.step);
+  }
+}
+
+void append_log_softmax(std::string& name, const KernelSpec& spec) {
+  append(name, name_of(spec.loop));
+  append(name, spec.axis_rest);
+  if (spec.loop == Loop::few_columns) {
+    append(name, "by");
+    append(name, spec.columns);
+  }
+  if (spec.is_dense) {
+    append(name, "dense");
+  }
+  if (spec.stage != Stage::whole) {
+    append(name, name_of(spec.stage));
+  }
+}
+
 }  // namespace
 
 std::string name_of(const KernelSpec& spec) {
   std::string name(name_of(spec.operation));
   if (spec.operation == Operation::copy) {
-    append(name, name_of(spec.loop));
-    append(name, std::to_string(size_of(spec.dtype)) + "_bytes");
-    append(name, name_of(spec.isa));
-    if (spec.loop == Loop::runs) {
-      append(name, std::to_string(spec.run.length));
-      if (spec.run.from_pitch != 0) {
-        append(name, "pitch");
-        append(name, std::to_string(spec.run.from_pitch));
-        append(name, "to");
-        append(name, std::to_string(spec.run.to_pitch));
-      }
-    } else if (spec.loop == Loop::pack || spec.loop == Loop::unpack) {
-      append(name, "step");
-      append(name, std::to_string(spec.step));
-    }
+    append_copy(name, spec);
     return name;
   }
   append(name, name_of(spec.dtype));
@@ -100,22 +123,11 @@ std::string name_of(const KernelSpec& spec) {
     append(name, hexadecimal(std::bit_cast<float>(spec.alpha_bits)));
     append(name, spec.use_dst ? "dst" : "src");
   } else {
-    append(name, name_of(spec.loop));
-    append(name, std::to_string(spec.axis_rest));
-    if (spec.loop == Loop::few_columns) {
-      append(name, "by");
-      append(name, std::to_string(spec.columns));
-    }
-    if (spec.has_dense_slabs) {
-      append(name, "dense_slabs");
-    }
-    if (spec.stage != Stage::whole) {
-      append(name, name_of(spec.stage));
-    }
+    append_log_softmax(name, spec);
   }
   if (spec.step != 1) {
     append(name, "step");
-    append(name, std::to_string(spec.step));
+    append(name, spec.step);
   }
   if (spec.in_place) {
     append(name, "in_place");
@@ -179,8 +191,7 @@ std::size_t KernelSpecHash::operator()(const KernelSpec& spec) const noexcept {
   const std::uint64_t shape = byte(spec.operation) | byte(spec.loop) << 8 | byte(spec.stage) << 16 |
                               byte(spec.dtype) << 24 | byte(spec.isa) << 32 | byte(spec.use_dst) << 40 |
                               byte(spec.in_place) << 41 | byte(spec.streaming) << 42 |
-                              byte(spec.has_dense_slabs) << 43 | byte(spec.step) << 48 |
-                              byte(spec.columns) << 56;
+                              byte(spec.is_dense) << 43 | byte(spec.step) << 48 | byte(spec.columns) << 56;
   const std::uint64_t run =
       byte(spec.run.length) | byte(spec.run.from_pitch) << 8 | byte(spec.run.to_pitch) << 16;
   const std::uint64_t values = std::uint64_t{spec.alpha_bits} << 32 | spec.axis_rest | run << 8;

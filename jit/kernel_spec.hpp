@@ -61,9 +61,9 @@ struct KernelSpec {
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`;
   /// few_columns: the length modulo `few_columns_modulus`.
   std::uint32_t axis_rest = 0;
-  /// columns, Stage::whole: the steps of a slab are adjacent in all three tensors, and have more columns than
-  /// `few_columns_limit`.
-  bool has_dense_slabs = false;
+  /// columns, rows, Stage::whole: the steps of a slab, or the rows, are adjacent in all three tensors, and have
+  /// more elements than a vector.
+  bool is_dense = false;
   /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or what `takes_step`
   /// has. pack, unpack: what `copies_step` has.
   std::uint8_t step = 1;

@@ -111,7 +111,7 @@ void Columns::emit() {
   update_.hoist(tree_sum_registers);
   a_.mov(r64(totals_), argument(offsetof(KernelArgs, outer)));
   a_.mov(a_.qword[a_.rsp + slabs_left], r64(totals_));
-  if (spec_.has_dense_slabs) {
+  if (spec_.is_dense) {
     measure_list();
   }
   repeat_counted(slabs_left, [&] {
@@ -141,7 +141,7 @@ void Columns::slab() {
   clear_totals();
   sum_slab();
   narrow_totals();
-  if (spec_.has_dense_slabs) {
+  if (spec_.is_dense) {
     repeat_sums();
     update_dense_slab();
   } else {

@@ -3,7 +3,8 @@
 //   for each row but the last: update(row) and sum(next row), chunk by chunk side by side
 //   update(last row)
 // The sum mostly waits for memory and the update for arithmetic: side by side they overlap.
-// A streaming kernel updates up to where diff_src is aligned first, and chunks from there on.
+// A streaming kernel updates up to where diff_src is aligned first, and chunks from there on. Where rows are
+// adjacent, it goes on like that: the vector that ends one row begins the next.
 
 #include <algorithm>
 #include <bit>
@@ -22,6 +23,9 @@ namespace gradjit::jit {
 
 namespace {
 
+/// On the stack: a row's sum in every lane of a vector, then that of the next row.
+constexpr int frame_bytes = 2 * 4 * 16;
+
 class Rows {
  public:
   Rows(const KernelSpec& spec, VectorUnit& v);
@@ -31,9 +35,14 @@ class Rows {
   [[nodiscard]] Xbyak::Reg64 r64(const General& reg) const { return Assembler::r64(reg); }
   [[nodiscard]] int rest() const { return static_cast<int>(spec_.axis_rest); }
   [[nodiscard]] int chunk_bytes() const { return static_cast<int>(rows_chunk) * elements_->size(); }
+  /// Rows are adjacent, and updated as one run.
+  [[nodiscard]] bool is_run() const { return spec_.is_dense; }
   [[nodiscard]] bool aligns() const { return spec_.stage != Stage::sum && tensors_.aligned().has_value(); }
-  /// In bytes, of what is updated: `offset_`, or beyond it by what lies before an aligned diff_src.
-  [[nodiscard]] Xbyak::Reg64 update_offset() const { return r64(aligns() ? update_offset_ : offset_); }
+  /// What is updated is beyond what is summed, by what was updated before: up to where diff_src is aligned,
+  /// or with the last vector of the row before.
+  [[nodiscard]] bool is_ahead() const { return aligns() || is_run(); }
+  /// In bytes, of what is updated.
+  [[nodiscard]] Xbyak::Reg64 update_offset() const { return r64(is_ahead() ? update_offset_ : offset_); }
   /// Where a row's last bytes end, from its start.
   [[nodiscard]] Xbyak::RegExp row_end() const { return r64(chunks_bytes_) + rest() * elements_->size(); }
   [[nodiscard]] Xbyak::RegExp next_row() const { return r64(next_diff_dst_) + r64(offset_); }
@@ -45,6 +54,9 @@ class Rows {
   void update_rest();
   void update_up_to_alignment();
   void update_unaligned_rest();
+  void update_boundary();
+  void update_whole_vectors();
+  void count_left(const Xbyak::Label& none);
   void while_left(int vectors);
   void update_group(int vectors, int first_vector, const Tail& tail);
   void for_each_chunk(const Xbyak::Reg64& end, const std::function<void()>& body);
@@ -66,7 +78,7 @@ class Rows {
   General next_diff_dst_;
   General sums_;  ///< Held to the end: what the update puts off comes after the loop.
   General update_offset_;
-  General unaligned_count_;  ///< Elements before or after the aligned vectors.
+  General unaligned_count_;  ///< Elements before or after whole vectors.
   Tail unaligned_;
   Tail tail_;
   Tail whole_;
@@ -95,15 +107,18 @@ Rows::Rows(const KernelSpec& spec, VectorUnit& v)
   if (rest() % v.lanes() != 0) {
     tail_ = elements_->tail(rest() % v.lanes());
   }
-  if (aligns()) {
+  if (is_ahead()) {
     update_offset_ = a_.general("offset of what is updated");
-    unaligned_count_ = a_.general("elements before or after the aligned ones");
+    unaligned_count_ = a_.general("elements before or after whole vectors");
     a_.xor_(Assembler::r32(unaligned_count_), Assembler::r32(unaligned_count_));
     unaligned_ = elements_->tail(unaligned_count_);
   }
 }
 
 void Rows::emit() {
+  if (is_run()) {
+    a_.sub(a_.rsp, frame_bytes);
+  }
   a_.mark("constants");
   update_.hoist(tree_sum_registers);
   switch (spec_.stage) {
@@ -116,6 +131,9 @@ void Rows::emit() {
     case Stage::update:
       emit_update();
       break;
+  }
+  if (is_run()) {
+    a_.add(a_.rsp, frame_bytes);
   }
   tensors_.finish();
   a_.leave();
@@ -130,12 +148,14 @@ void Rows::emit_whole() {
   a_.mark("sum diff_dst of the first row");
   sum_row();
   v_.broadcast_narrowed(row_sum_, sum_.total());
+  if (is_run()) {
+    update_up_to_alignment();
+  }
   a_.dec(r64(rows_));
   repeat(a_, rows_, [&] {
     to_next_row();
     a_.mark("update a row, sum diff_dst of the next");
     update_row(true);
-    v_.broadcast_narrowed(row_sum_, sum_.total());
     tensors_.advance(offsetof(KernelArgs, outer_stride));
   });
   a_.mark("update the last row");
@@ -210,11 +230,13 @@ void Rows::update_row(bool sum_next) {
   }
   a_.xor_(Assembler::r32(offset_), Assembler::r32(offset_));
   a_.mov(r64(chunks_end_), r64(chunks_bytes_));
-  if (aligns()) {
-    update_up_to_alignment();
+  if (is_ahead()) {
+    if (!is_run()) {
+      update_up_to_alignment();
+    }
     // One chunk less, where what has been updated leaves less than a whole one.
     a_.lea(r64(chunk_end_), a_.ptr[r64(chunks_end_) - chunk_bytes()]);
-    a_.cmp(r64(unaligned_count_), rest());
+    a_.cmp(update_offset(), rest() * elements_->size());
     a_.cmovg(r64(chunks_end_), r64(chunk_end_));
   }
   for_each_chunk(r64(chunks_end_), [&] {
@@ -224,7 +246,7 @@ void Rows::update_row(bool sum_next) {
     update_chunk(sum_next || spec_.stage == Stage::update);
   });
   if (sum_next) {
-    if (aligns()) {
+    if (is_ahead()) {
       for_each_chunk(r64(chunks_bytes_), [&] {
         sum_chunk();
         a_.add(r64(offset_), chunk_bytes());
@@ -232,7 +254,17 @@ void Rows::update_row(bool sum_next) {
     }
     sum_.add_rest(next_row(), rest(), tail_);
   }
-  aligns() ? update_unaligned_rest() : update_rest();
+  if (!is_ahead()) {
+    update_rest();
+  } else if (is_run() && sum_next) {
+    update_boundary();
+    return;
+  } else {
+    update_unaligned_rest();
+  }
+  if (sum_next) {
+    v_.broadcast_narrowed(row_sum_, sum_.total());
+  }
 }
 
 /// A whole chunk, in groups; `offset_` is advanced.
@@ -251,16 +283,19 @@ void Rows::update_chunk(bool is_main_loop) {
   if (is_main_loop) {
     a_.end_main_loop();
   }
-  if (aligns()) {
+  if (is_ahead()) {
     a_.add(r64(offset_), chunk_bytes());
   }
 }
 
 /// The first elements of a row, as many as lie before an aligned diff_src.
 void Rows::update_up_to_alignment() {
+  a_.xor_(update_offset().cvt32(), update_offset().cvt32());
+  if (!aligns()) {
+    return;
+  }
   const Xbyak::Reg64 count = r64(unaligned_count_);
   a_.mark("up to where diff_src is aligned");
-  a_.xor_(update_offset().cvt32(), update_offset().cvt32());
   count_to_alignment(a_, unaligned_count_, *tensors_.aligned(), *elements_);
   // A segment's last piece may be shorter than that.
   a_.lea(r64(chunk_end_), a_.ptr[row_end()]);
@@ -276,20 +311,53 @@ void Rows::update_up_to_alignment() {
   a_.lea(update_offset(), a_.ptr[count * elements_->size()]);
 }
 
-/// What is left of a row after its aligned chunks.
+/// What is left of a row after its chunks.
 void Rows::update_unaligned_rest() {
   a_.mark("the rest of the row");
+  Xbyak::Label none;
+  update_whole_vectors();
+  count_left(none);
+  elements_->refresh(unaligned_);
+  update_group(1, 0, unaligned_);
+  a_.L(none);
+}
+
+/// The same; what is less than a vector becomes one with the first elements of the next row, with whose sum
+/// this ends.
+void Rows::update_boundary() {
+  a_.mark("the rest of the row, and the first elements of the next");
+  const int vector = 4 * v_.lanes();
+  Xbyak::Label none;
+  v_.store_raw(a_.ptr[a_.rsp], row_sum_);
+  update_whole_vectors();
+  v_.broadcast_narrowed(row_sum_, sum_.total());
+  v_.store_raw(a_.ptr[a_.rsp + vector], row_sum_);
+  count_left(none);
+  a_.neg(r64(unaligned_count_));
+  update_.group({1, [this](const Xbyak::Reg64& tensor, int /*index*/) { return tensor + update_offset(); },
+                 [this, vector](int /*index*/, const Vec& scratch) -> const Vec& {
+                   v_.load_raw(scratch, a_.ptr[a_.rsp + r64(unaligned_count_) * 4 + vector]);
+                   return scratch;
+                 },
+                 whole_});
+  a_.add(update_offset(), elements_->vector_bytes());
+  a_.L(none);
+  a_.sub(update_offset(), r64(chunks_bytes_));
+  a_.sub(update_offset(), rest() * elements_->size());
+}
+
+void Rows::update_whole_vectors() {
   while_left(update_.unroll());
   while_left(1);
+}
+
+/// Counts the elements that are left of a row; jumps if there are none.
+void Rows::count_left(const Xbyak::Label& none) {
   const Xbyak::Reg64 count = r64(unaligned_count_);
-  Xbyak::Label none;
   a_.lea(count, a_.ptr[row_end()]);
   a_.sub(count, update_offset());
   a_.jz(none, Xbyak::CodeGenerator::T_NEAR);
   a_.shr(count, std::countr_zero(static_cast<unsigned>(elements_->size())));
-  elements_->refresh(unaligned_);
-  update_group(1, 0, unaligned_);
-  a_.L(none);
 }
 
 /// Groups of so many vectors while the row has as many left.

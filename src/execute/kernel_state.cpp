@@ -75,7 +75,7 @@ std::uint64_t KernelState::mark_used() const noexcept {
 
 const Kernels& KernelState::kernels_for(const Pointers& pointers, int concurrency) const {
   const jit::KernelSpec& spec = plan_.spec;
-  const bool cuts_slabs = spec.has_dense_slabs && Grid::cuts_columns(plan_, concurrency);
+  const bool cuts_slabs = spec.is_dense && Grid::cuts_columns(plan_, concurrency);
   const auto address = reinterpret_cast<std::uintptr_t>(pointers[diff_src]);
   const bool is_misaligned = spec.streaming && !spec.in_place &&
                              address % static_cast<std::uintptr_t>(plan_.diff_src_alignment) != 0;
@@ -86,7 +86,7 @@ const Kernels& KernelState::kernels_for(const Pointers& pointers, int concurrenc
   std::call_once(plain.are_made, [&] {
     Plan plan = plan_;
     plan.spec.streaming = false;
-    plan.spec.has_dense_slabs = spec.has_dense_slabs && !cuts_slabs;
+    plan.spec.is_dense = spec.is_dense && !cuts_slabs;
     load_kernels(plan, plain.kernels, compile);
   });
   return plain.kernels;

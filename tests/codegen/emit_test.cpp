@@ -28,6 +28,13 @@ void add_elu(std::vector<KernelSpec>& specs, KernelSpec spec) {
   }
 }
 
+void add_dense(std::vector<KernelSpec>& specs, KernelSpec spec) {
+  if (spec.stage == Stage::whole) {
+    spec.is_dense = true;
+    specs.push_back(spec);
+  }
+}
+
 void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
   spec.operation = Operation::log_softmax_backward;
   spec.loop = Loop::packed_rows;
@@ -44,16 +51,13 @@ void add_log_softmax(std::vector<KernelSpec>& specs, KernelSpec spec) {
     for (std::uint32_t rest = 0; rest < rows_chunk; ++rest) {
       spec.axis_rest = rest;
       specs.push_back(spec);
+      add_dense(specs, spec);
     }
     spec.loop = Loop::columns;
     for (std::uint32_t rest = 0; rest < columns_group; ++rest) {
       spec.axis_rest = rest;
       specs.push_back(spec);
-      if (stage == Stage::whole) {
-        spec.has_dense_slabs = true;
-        specs.push_back(spec);
-        spec.has_dense_slabs = false;
-      }
+      add_dense(specs, spec);
     }
   }
 }
@@ -110,7 +114,7 @@ void add_steps(std::vector<KernelSpec>& specs, std::size_t first) {
   for (std::size_t i = first, end = specs.size(); i < end; ++i) {
     KernelSpec spec = specs[i];
     for (spec.step = 2; spec.step < 10; ++spec.step) {
-      if (!spec.streaming && !spec.has_dense_slabs && takes_step(spec, spec.step)) {
+      if (!spec.streaming && !spec.is_dense && takes_step(spec, spec.step)) {
         specs.push_back(spec);
       }
     }

@@ -119,6 +119,18 @@ TEST_P(Streaming, LogSoftmaxBackwardAlongRows) {
   }
 }
 
+/// Adjacent rows, whose vectors go on from one to the next, with all numbers of elements on either side. (In
+/// place, only long rows stream.)
+TEST_P(Streaming, LogSoftmaxBackwardAlongShortAdjacentRows) {
+  if (std::get<1>(GetParam())) {
+    return;
+  }
+  for (const std::int64_t length : {33, 47, 48, 63, 81, 100, 127, 128, 129, 143, 144, 193, 256}) {
+    check({.is_elu = false, .dims = {19, length}, .axis = 1, .special_one_in = 100});
+  }
+  check({.is_elu = false, .dims = {19, 37}, .axis = 1, .special_one_in = 4});
+}
+
 /// Special values in most groups of vectors, which are then done by code apart from the loops.
 TEST_P(Streaming, LogSoftmaxBackwardOfManySpecialValues) {
   for (const std::int64_t length : {2049, 2300}) {

@@ -13,6 +13,7 @@ using jit::Loop;
 using jit::Stage;
 
 constexpr auto f32 = DataType::f32;
+constexpr CacheSizes tiny_caches{.l2 = 64, .l3 = 1024};
 
 Plan elu_plan(const Dims& dims, const Dims& src, const Dims& diff_dst, const Dims& diff_src) {
   const TensorDesc first(f32, dims, src);
@@ -114,7 +115,7 @@ TEST(Plan, HasAKernelForFewAdjacentColumns) {
 }
 
 TEST(Plan, UpdatesDenseSlabsAsOneRun) {
-  const auto has_dense_slabs = [](const Plan& plan) { return plan.spec.has_dense_slabs; };
+  const auto has_dense_slabs = [](const Plan& plan) { return plan.spec.is_dense; };
   EXPECT_TRUE(has_dense_slabs(log_softmax_plan({5, 21, 16}, 1)));
   EXPECT_TRUE(has_dense_slabs(log_softmax_plan({5, 21, 49}, 1, {2000, 49, 1})));
   EXPECT_TRUE(has_dense_slabs(log_softmax_plan({5, 2, 32}, 1)));
@@ -129,32 +130,43 @@ TEST(Plan, UpdatesDenseSlabsAsOneRun) {
 /// don't stream.
 std::int64_t streamed_alignment(const Dims& dims, std::int64_t axis, const Dims& strides = {},
                                 DataType dtype = f32) {
-  const CacheSizes caches{.l1 = 1024, .l2 = 64, .l3 = 1024};
-  const Plan plan = log_softmax_plan(dims, axis, strides, dtype, Isa::avx512, caches);
+  const Plan plan = log_softmax_plan(dims, axis, strides, dtype, Isa::avx512, tiny_caches);
   return plan.spec.streaming ? plan.diff_src_alignment : 0;
 }
 
 TEST(Plan, StreamsLongRunsFromAnyAddress) {
-  EXPECT_EQ(streamed_alignment({4, 256}, 1), 4);
-  EXPECT_EQ(streamed_alignment({4, 257}, 1), 4);
-  EXPECT_EQ(streamed_alignment({4, 513}, 1, {}, DataType::bf16), 2);
   EXPECT_EQ(streamed_alignment({4, 257}, 1, {259, 1}), 4);
+  EXPECT_EQ(streamed_alignment({4, 513}, 1, {515, 1}, DataType::bf16), 2);
   EXPECT_EQ(streamed_alignment({3, 5, 257}, 1), 4);
-  EXPECT_EQ(streamed_alignment({4, 255}, 1), 0);
-  EXPECT_EQ(streamed_alignment({4, 257}, 1, {}, DataType::bf16), 0);
+  EXPECT_EQ(streamed_alignment({4, 255}, 1, {257, 1}), 0);
+  EXPECT_EQ(streamed_alignment({4, 257}, 1, {259, 1}, DataType::bf16), 0);
+}
+
+TEST(Plan, StreamsAdjacentRowsAsOneRun) {
+  const auto is_run = [](const Dims& dims, const Dims& strides, bool in_place, const CacheSizes& caches) {
+    const LogSoftmaxBackward attributes{.axis = 1, .in_place = in_place};
+    const Plan plan = make_plan(validated(attributes, TensorDesc(f32, dims, strides)), Isa::avx512, caches);
+    EXPECT_LE(plan.spec.is_dense, plan.spec.streaming);
+    return plan.spec.is_dense;
+  };
+  EXPECT_TRUE(is_run({50, 33}, {}, false, tiny_caches));
+  EXPECT_TRUE(is_run({50, 1000}, {}, false, tiny_caches));
+  EXPECT_FALSE(is_run({50, 1000}, {1001, 1}, false, tiny_caches));
+  EXPECT_FALSE(is_run({50, 1000}, {}, true, tiny_caches));
+  EXPECT_FALSE(is_run({50, 1000}, {}, false, CacheSizes{}));
+  EXPECT_EQ(streamed_alignment({50, 33}, 1), 4);
 }
 
 TEST(Plan, StreamsShortRunsOfWholeLines) {
   // Rows, steps of columns, slabs of columns, few columns.
-  EXPECT_EQ(streamed_alignment({50, 48}, 1), 64);
   EXPECT_EQ(streamed_alignment({50, 48}, 1, {64, 1}), 64);
   EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {128, 32, 1}), 64);
   EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {3 * 48, 48, 1}), 64);
   EXPECT_EQ(streamed_alignment({50, 16, 49}, 1), 64);
   EXPECT_EQ(streamed_alignment({50, 16, 3}, 1), 64);
   // A run that ends, or begins, inside a line.
-  EXPECT_EQ(streamed_alignment({50, 50}, 1), 0);
-  EXPECT_EQ(streamed_alignment({50, 48}, 1, {}, DataType::f16), 0);
+  EXPECT_EQ(streamed_alignment({50, 50}, 1, {64, 1}), 0);
+  EXPECT_EQ(streamed_alignment({50, 48}, 1, {64, 1}, DataType::f16), 0);
   EXPECT_EQ(streamed_alignment({50, 48}, 1, {49, 1}), 0);
   EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {3 * 40, 40, 1}), 0);
   EXPECT_EQ(streamed_alignment({50, 16, 49}, 1, {16 * 49 + 1, 49, 1}), 0);
@@ -403,6 +415,9 @@ TEST(Plan, TakesTheLargestTensors) {
   EXPECT_EQ(log_softmax_plan({huge / 2, 2}, 0).spec.loop, Loop::columns);
   EXPECT_EQ(log_softmax_plan({2, huge / 2}, 0).spec.loop, Loop::columns);
   EXPECT_EQ(log_softmax_plan({huge / 2, 2}, 1).spec.loop, Loop::packed_rows);
+  // Steps of such a length that two of them are more than 64 bits tell.
+  EXPECT_EQ(log_softmax_plan({1000, 2}, 0, {1, huge}).sum_spec.loop, Loop::columns);
+  EXPECT_EQ(log_softmax_plan({1000, 2}, 1, {1, huge}).spec.loop, Loop::packed_rows);
 }
 
 }  // namespace
