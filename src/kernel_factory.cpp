@@ -11,6 +11,7 @@
 #include "src/out_of_memory.hpp"
 #include "src/plan/request.hpp"
 #include "src/plan/request_key.hpp"
+#include "src/process/fork.hpp"
 
 namespace gradjit {
 
@@ -18,7 +19,7 @@ class KernelFactory::State {
  public:
   explicit State(const FactoryOptions& options)
       : isa_(detail::effective_isa(options.max_isa)),
-        caches_(cache_sizes()),
+        caches_(detail::cpu_cache_sizes()),
         executor_(options.executor.get() != nullptr ? options.executor : ExecutorRef(openmp_executor())),
         cache_(options.cache_capacity, [this] { memo_.forget(); }),
         remembers_(options.cache_capacity > 0) {
@@ -61,13 +62,6 @@ class KernelFactory::State {
     return state;
   }
 
-  static detail::CacheSizes cache_sizes() {
-    const detail::Caches& caches = detail::cpu_info().caches;
-    return {.l1 = static_cast<std::int64_t>(caches.l1d.bytes),
-            .l2 = static_cast<std::int64_t>(caches.l2.bytes),
-            .l3 = static_cast<std::int64_t>(caches.l3.bytes)};
-  }
-
   Isa isa_;
   detail::CacheSizes caches_;
   ExecutorRef executor_;
@@ -104,9 +98,8 @@ Isa KernelFactory::isa() const noexcept { return state_->isa(); }
 FactoryStats KernelFactory::stats() const { return state_->stats(); }
 
 KernelFactory& KernelFactory::shared() {
-  // Never destroyed: kernels may still be asked for while the process exits.
-  static KernelFactory& factory = *new KernelFactory;
-  return factory;
+  static detail::MadeOnce<KernelFactory> factory;
+  return factory.get([] { return new KernelFactory; });
 }
 
 }  // namespace gradjit

@@ -145,8 +145,8 @@ GRADJIT_API gradjit_status gradjit_factory_isa(const gradjit_factory* factory, g
 
 /// Indices of gradjit_factory_stats.
 enum {
-  GRADJIT_STAT_HITS = 0,        ///< Requests that the cache held.
-  GRADJIT_STAT_MISSES = 1,      ///< Requests that it did not.
+  GRADJIT_STAT_HITS = 0,        ///< Kernels looked up that the cache held.
+  GRADJIT_STAT_MISSES = 1,      ///< Kernels looked up that it did not hold.
   GRADJIT_STAT_EMISSIONS = 2,   ///< Kernels generated; one per key however many threads ask.
   GRADJIT_STAT_EVICTIONS = 3,   ///< Kernels that the cache let go of.
   GRADJIT_STAT_KERNELS = 4,     ///< Kernels that it holds now.
@@ -154,7 +154,8 @@ enum {
   GRADJIT_STAT_COUNT = 6        ///< How many this version has; later ones are added behind.
 };
 
-/// Sets `values[0]` to `values[count - 1]` to the counters since the factory was made, all of one moment.
+/// Sets `values[0]` to `values[count - 1]` to the counters since the factory was made. A request
+/// looks up a kernel, or several where strides or a long axis need more than one.
 /// Those that this version does not have become 0.
 GRADJIT_API gradjit_status gradjit_factory_stats(const gradjit_factory* factory, uint64_t* values,
                                                  size_t count);
@@ -204,7 +205,8 @@ GRADJIT_API gradjit_status gradjit_elu_backward_create_strided(gradjit_factory* 
                                                                const gradjit_elu_backward_tensors* tensors,
                                                                gradjit_kernel** kernel);
 /// Computes diff_src and returns when it is complete. Re-entrant. `executor` is borrowed for the call; null
-/// takes the factory's. Null or wrongly overlapping buffers are an error, before anything is written.
+/// takes the factory's. Null or wrongly overlapping buffers, and one that use_dst doesn't ask for, are an error
+/// before anything is written; GRADJIT_OUT_OF_MEMORY may come when part of diff_src has been.
 GRADJIT_API gradjit_status gradjit_elu_backward_run(const gradjit_kernel* kernel,
                                                     const gradjit_elu_backward_args* args,
                                                     const gradjit_executor* executor);

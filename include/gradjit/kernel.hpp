@@ -18,7 +18,8 @@ class KernelState;
 /// alive, also after the factory or its cache has let go of it. Safe to use from any number of threads.
 class GRADJIT_API Kernel {
  public:
-  /// Names what was generated, for example "elu_backward_f32_avx512_alpha_0x1p+0_src".
+  /// Names what was generated, for example "elu_backward_f32_avx512_alpha_0x1p+0_src". Where strides or a
+  /// long axis need several kernels, this and `code` are of the one that writes diff_src.
   [[nodiscard]] const std::string& name() const noexcept;
   /// The instruction set that it uses.
   [[nodiscard]] Isa isa() const noexcept;
@@ -37,8 +38,9 @@ class GRADJIT_API Kernel {
 class GRADJIT_API EluBackwardKernel : public Kernel {
  public:
   /// Computes diff_src on the factory's executor, and returns when it is complete. Re-entrant.
-  /// Throws `Error` (invalid_argument) for a null or wrongly overlapping buffer, before anything is
-  /// written.
+  /// Throws `Error`: invalid_argument for a null or wrongly overlapping buffer, or one that the attributes
+  /// don't ask for, before anything is written; out_of_memory where there is none for scratch, when part of
+  /// diff_src may have been.
   void run(const EluBackwardArgs& args) const;
   /// The same on another executor, borrowed for the call.
   void run(const EluBackwardArgs& args, Executor& executor) const;

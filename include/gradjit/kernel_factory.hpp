@@ -32,12 +32,12 @@ struct FactoryStats {
   std::uint64_t code_bytes = 0;  ///< Bytes of code of the kernels that it holds now.
 };
 
-/// Makes kernels, and keeps them: a second request for the same key generates nothing. Safe to use from
-/// any number of threads; generation happens outside every lock.
+/// Makes kernels, and keeps them: a second request with the same attributes and the same kind of shape
+/// generates nothing. Safe to use from any number of threads; generation happens outside every lock.
 ///
 /// Requests throw `Error`: `invalid_argument` (negative or NaN alpha, axis out of range, rank over
 /// `max_rank`, mixed dtypes, dims or strides that do not fit together, a product that overflows 64 bits,
-/// an output that overlaps itself), `out_of_memory`.
+/// an output that overlaps itself; GRADJIT_PERF set to something that it doesn't know), `out_of_memory`.
 class GRADJIT_API KernelFactory {
  public:
   /// Probes the CPU once per process. Throws `Error` (invalid_argument) for a wrong GRADJIT_MAX_ISA,

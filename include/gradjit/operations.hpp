@@ -76,8 +76,8 @@ struct LogSoftmaxBackwardTensors {
 /// nothing to do (a zero-sized dimension). In place, diff_src is null or diff_dst, and the result
 /// overwrites what diff_dst points to.
 struct EluBackwardArgs {
-  const void* src = nullptr;       ///< With use_dst = false.
-  const void* dst = nullptr;       ///< With use_dst = true.
+  const void* src = nullptr;       ///< With use_dst = false; null otherwise.
+  const void* dst = nullptr;       ///< With use_dst = true; null otherwise.
   const void* diff_dst = nullptr;  ///< Read only, unless in place.
   void* diff_src = nullptr;
 };

@@ -15,7 +15,7 @@ enum class DataType : std::uint8_t { f32, bf16, f16 };
 
 /// Instruction sets, each including those before it. `portable` is compiled C++ without generated code.
 ///
-/// avx2 stands for AVX2, FMA and F16C; avx512 for AVX-512 F, BW, DQ and VL; avx512_bf16 adds
+/// avx2 stands for AVX2, FMA and F16C; avx512 for AVX-512 F, BW, DQ and VL, with BMI2; avx512_bf16 adds
 /// AVX512_BF16.
 enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16 };
 

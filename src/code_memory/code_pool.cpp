@@ -42,7 +42,10 @@ void CodeChunk::vacate(std::size_t offset, std::size_t size) noexcept {
   const std::size_t end = offset + size;
   for (std::size_t page = offset / page_size; page * page_size < end; ++page) {
     // The page that is being filled doesn't count: more blocks are coming to it.
-    empty_pages += --blocks_in_page[page] == 0 && (page + 1) * page_size <= next ? 1 : 0;
+    const bool is_filled = (page + 1) * page_size <= next;
+    if (--blocks_in_page[page] == 0 && is_filled) {
+      ++empty_pages;
+    }
   }
   // Many at a time, or none where the whole chunk goes first: it is a system call per run of pages.
   if (empty_pages * 4 >= blocks_in_page.size()) {

@@ -41,10 +41,9 @@ constexpr std::array avx2_requirements{
 };
 
 constexpr std::array avx512_requirements{
-    Requirement{&CpuFeatures::avx512f, "avx512f"},
-    Requirement{&CpuFeatures::avx512bw, "avx512bw"},
-    Requirement{&CpuFeatures::avx512dq, "avx512dq"},
-    Requirement{&CpuFeatures::avx512vl, "avx512vl"},
+    Requirement{&CpuFeatures::avx512f, "avx512f"},   Requirement{&CpuFeatures::avx512bw, "avx512bw"},
+    Requirement{&CpuFeatures::avx512dq, "avx512dq"}, Requirement{&CpuFeatures::avx512vl, "avx512vl"},
+    Requirement{&CpuFeatures::bmi2, "bmi2"},
 };
 
 constexpr std::array avx512_bf16_requirements{

@@ -46,6 +46,7 @@ CpuFeatures plain_features(const cpu_features::X86Features& found) {
   features.avx2 = found.avx2 != 0;
   features.fma = found.fma3 != 0;
   features.f16c = found.f16c != 0;
+  features.bmi2 = found.bmi2 != 0;
   features.avx512f = (read_cpuid(7, 0).ebx & avx512f) != 0;
   features.avx512bw = found.avx512bw != 0;
   features.avx512dq = found.avx512dq != 0;

@@ -88,7 +88,7 @@ std::optional<double> quota_in(const fs::path& directory, bool version_2) {
   double quota = -1;
   double period = -1;
   if (version_2) {
-    std::ifstream(directory / "cpu.max") >> quota >> period;  // "max 100000" leaves both unread.
+    std::ifstream(directory / "cpu.max") >> quota >> period;  // "max 100000" is no quota: it reads as 0.
   } else {
     std::ifstream(directory / "cpu.cfs_quota_us") >> quota;  // -1: no limit.
     std::ifstream(directory / "cpu.cfs_period_us") >> period;

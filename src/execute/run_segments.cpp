@@ -36,7 +36,7 @@ template <typename T>
 std::unique_ptr<T[]> allocate(std::int64_t count) {
   std::unique_ptr<T[]> memory(new (std::nothrow) T[static_cast<std::size_t>(count)]());
   if (!memory) {
-    throw Error(ErrorCode::out_of_memory, "no memory for the sums of " + std::to_string(count) + " segments");
+    throw Error(ErrorCode::out_of_memory, "no memory for " + std::to_string(count) + " sums of the axis");
   }
   return memory;
 }

@@ -95,9 +95,9 @@ void choose_step(Plan& plan) {
   const std::int64_t stride = inner.stride[diff_src];
   const std::int64_t step = stride / plan.element_size;
   // Packed rows lie as far apart as their elements.
-  const bool goes_on =
-      !is_packed || plan.dense == Plan::none || steps_are(plan.loops()[plan.dense], plan.axis.size * stride);
-  if (steps_are(inner, stride) && goes_on && jit::takes_step(plan.spec, step)) {
+  const bool rows_go_on = !is_packed || plan.dense == Plan::none || plan.axis.size == 1 ||
+                          goes_on(plan.loops()[plan.dense], plan.axis);
+  if (steps_are(inner, stride) && rows_go_on && jit::takes_step(plan.spec, step)) {
     plan.spec.step = static_cast<std::uint8_t>(step);
   }
 }
@@ -266,7 +266,7 @@ void take_few_columns(Plan& plan) {
   const std::int64_t stride = last.stride[diff_src];
   const std::int64_t step = stride / plan.element_size;
   if (size <= jit::few_columns_limit(plan.spec.isa) && length >= least && steps_are(last, stride) &&
-      steps_are(plan.axis, size * stride) && (step == 1 || jit::takes_step(plan.spec, step))) {
+      goes_on(plan.axis, last) && (step == 1 || jit::takes_step(plan.spec, step))) {
     set_few_columns(plan, size);
     plan.spec.step = static_cast<std::uint8_t>(step);
     plan.columns = last;

@@ -23,7 +23,7 @@ struct CopyLoop {
 };
 
 /// The most loops that a copy may have: those of a tensor of the greatest rank.
-inline constexpr std::size_t max_copy_loops = 12;
+inline constexpr std::size_t max_copy_loops = max_rank;
 
 /// Which side of a copy is a tile.
 enum class TileSide : std::uint8_t { to, from };
@@ -118,7 +118,7 @@ class CopyNest {
   void remove(std::size_t index);
 
   std::size_t count_ = 0;
-  std::array<CopyLoop, max_copy_loops> loops_;
+  std::array<CopyLoop, max_copy_loops> loops_ = {};
 };
 
 /// The two innermost loops of a copy by plain code, where no loop is adjacent in both buffers: `line` inside

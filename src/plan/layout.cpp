@@ -15,8 +15,9 @@ bool goes_down(const Dim& dim) {
   return balance > 0 || (balance == 0 && dim.stride[diff_src] < 0);
 }
 
-/// A step of the outer loop goes on where the inner loop ends, in every tensor.
-bool are_one(const Dim& outer, const Dim& inner) {
+}  // namespace
+
+bool goes_on(const Dim& outer, const Dim& inner) {
   for (std::size_t tensor = 0; tensor < tensor_count; ++tensor) {
     if (!goes_on(outer.stride[tensor], inner.stride[tensor], inner.size)) {
       return false;
@@ -24,8 +25,6 @@ bool are_one(const Dim& outer, const Dim& inner) {
   }
   return true;
 }
-
-}  // namespace
 
 void add_loop(Layout& layout, const Dim& dim, std::int64_t scale) {
   if (dim.size == 1) {
@@ -56,7 +55,7 @@ void order_and_merge(DimList& loops) {
   order_by(loops, diff_src);
   std::size_t last = 0;
   for (std::size_t i = 1; i < loops.size(); ++i) {
-    if (are_one(loops[last], loops[i])) {
+    if (goes_on(loops[last], loops[i])) {
       const std::int64_t size = loops[last].size * loops[i].size;
       loops[last] = loops[i];
       loops[last].size = size;

@@ -27,6 +27,9 @@ void add_loop(Layout& layout, const Dim& dim, std::int64_t scale);
   return outer_stride - inner_stride == inner_stride * (inner_size - 1);
 }
 
+/// The same for every tensor.
+[[nodiscard]] bool goes_on(const Dim& outer, const Dim& inner);
+
 /// Whether a dim's steps are of `stride` in every tensor.
 [[nodiscard]] inline bool steps_are(const Dim& dim, std::int64_t stride) {
   return std::count(dim.stride.begin(), dim.stride.end(), stride) == tensor_count;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/cpu/probe.hpp"
 #include "src/plan/arrange.hpp"
 #include "src/plan/layout.hpp"
 
@@ -78,6 +79,11 @@ void measure(Plan& plan) {
 
 }  // namespace
 
+CacheSizes cpu_cache_sizes() {
+  const Caches& caches = cpu_info().caches;
+  return {.l2 = static_cast<std::int64_t>(caches.l2.bytes), .l3 = static_cast<std::int64_t>(caches.l3.bytes)};
+}
+
 Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches) {
   Plan plan;
   plan.spec.operation = request.operation;
@@ -116,7 +122,8 @@ jit::KernelSpec spec_of(const Plan& plan, KernelRole role) {
     spec.stage = jit::Stage::sum;
     spec.in_place = false;
   }
-  if (is_rest) {
+  // The update of columns has no use for it.
+  if (is_rest && (is_sum || spec.loop == jit::Loop::rows)) {
     const std::int64_t modulus = spec.loop == jit::Loop::rows ? jit::rows_chunk : jit::columns_group;
     spec.axis_rest = static_cast<std::uint32_t>(plan.axis.size % modulus);
   }

@@ -50,7 +50,7 @@ struct Plan {
 
   PerTensor<bool> staged = {};
   /// Steps of each loop in a block; set for the loops that there are. The axis is never cut but by segments.
-  std::array<std::int64_t, max_rank> block;
+  std::array<std::int64_t, max_rank> block = {};
   std::size_t growing = none;  ///< The loop along which blocks that follow one another can be one call.
   bool is_one_call = false;    ///< On one thread, one kernel call does it all.
   /// Of diff_src, in bytes, for a kernel that streams out of place; others come in where it has less.
@@ -76,6 +76,9 @@ struct Plan {
   /// The shape of the loops of the kernel that works on tiles.
   [[nodiscard]] jit::Loop tile_loop() const { return is_split ? sum_spec.loop : spec.loop; }
 };
+
+/// Those of this machine.
+[[nodiscard]] CacheSizes cpu_cache_sizes();
 
 /// Makes the plan of a request.
 [[nodiscard]] Plan make_plan(const Request& request, Isa isa, const CacheSizes& caches = {});

@@ -4,9 +4,8 @@
 
 namespace gradjit::detail {
 
-/// The data caches that a plan is made for. They affect speed, never results.
+/// The caches that a plan is made for. They affect speed, never results.
 struct CacheSizes {
-  std::int64_t l1 = 32 << 10;
   std::int64_t l2 = 1 << 20;
   std::int64_t l3 = 8 << 20;
 };
@@ -118,7 +117,8 @@ inline constexpr std::int64_t segmented_tile_columns = 32;
 /// Cuts are at multiples of so many elements, which are whole cache lines of dense, aligned tensors.
 inline constexpr std::int64_t cut_elements = 64;
 
-/// Cuts between packed rows are at multiples of so many rows: a register full of each element of a row.
-inline constexpr std::int64_t cut_packed_rows = 16;
+/// Cuts between packed rows are at multiples of so many rows: a register full of each element of a row, and
+/// whole cache lines in every type.
+inline constexpr std::int64_t cut_packed_rows = 32;
 
 }  // namespace gradjit::detail

@@ -86,16 +86,15 @@ PerfMode parse_perf_mode(std::string_view value) {
 }
 
 PerfMode perf_mode() {
-  static const PerfMode mode = parse_perf_mode(environment("GRADJIT_PERF").value_or(""));
-  return mode;
+  static MadeOnce<const PerfMode> mode;
+  return mode.get([] { return new PerfMode(parse_perf_mode(environment("GRADJIT_PERF").value_or(""))); });
 }
 
 void record_code(std::string_view name, std::span<const std::uint8_t> code) {
   const PerfMode mode = perf_mode();
   if (mode != PerfMode::off) {
-    // Never destroyed: threads may still generate code while the process exits.
-    static Recorder& recorder = *new Recorder(mode);
-    recorder.record(name, code);
+    static MadeOnce<Recorder> recorder;
+    recorder.get([mode] { return new Recorder(mode); }).record(name, code);
   }
 }
 

@@ -150,10 +150,11 @@ TEST_P(Copy, MovesRunsAsPlainCodeDoes) {
   const std::int64_t size = GetParam();
   const std::int64_t greatest = 64 / size + 3;
   for (const Isa isa : emitted_isas()) {
-    for (std::uint8_t length = 1; length < greatest; length += length < 9 ? 1 : 5) {
-      for (std::uint8_t from = length; from <= greatest; from += from < length + 2 ? 1 : 7) {
-        for (std::uint8_t to = length; to <= greatest; to += to < length + 2 ? 1 : 6) {
-          const jit::RunShape shape{length, from, to};
+    for (std::int64_t length = 1; length < greatest; length += length < 9 ? 1 : 5) {
+      for (std::int64_t from = length; from <= greatest; from += from < length + 2 ? 1 : 7) {
+        for (std::int64_t to = length; to <= greatest; to += to < length + 2 ? 1 : 6) {
+          const jit::RunShape shape{static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(from),
+                                    static_cast<std::uint8_t>(to)};
           const std::int64_t at_once = jit::runs_at_once(isa, size, shape);
           if (at_once == 0 || (from == length && to == length)) {
             continue;

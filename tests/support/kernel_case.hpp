@@ -15,7 +15,7 @@
 namespace gradjit::test {
 
 /// Caches so small that plans are made as for tensors larger than the caches.
-inline constexpr detail::CacheSizes tiny_caches{.l1 = 1024, .l2 = 64, .l3 = 1024};
+inline constexpr detail::CacheSizes tiny_caches{.l2 = 64, .l3 = 1024};
 
 /// One dense call of an operation, for the comparison of an instruction set with the portable kernels.
 struct KernelCase {

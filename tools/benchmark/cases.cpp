@@ -1,4 +1,4 @@
-// The cases of the bench: what issues and users ask about, with the bounds that are promised for it.
+// The cases of the bench: what issues and users ask about, with the bounds that are aimed at.
 #include <iterator>
 #include <utility>
 

@@ -15,7 +15,6 @@
 
 #include "jit/emit.hpp"
 #include "jit/kernel_spec.hpp"
-#include "src/cpu/probe.hpp"
 #include "src/plan/plan.hpp"
 #include "src/plan/request.hpp"
 #include "tools/gradjit/command.hpp"
@@ -105,19 +104,11 @@ std::string format_binary(std::span<const DumpedKernel> kernels) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Those of this machine, as the factory has them.
-detail::CacheSizes cache_sizes() {
-  const detail::Caches& caches = detail::cpu_info().caches;
-  return {.l1 = static_cast<std::int64_t>(caches.l1d.bytes),
-          .l2 = static_cast<std::int64_t>(caches.l2.bytes),
-          .l3 = static_cast<std::int64_t>(caches.l3.bytes)};
-}
-
 int dump(const Options& options, const detail::Request& request) {
   const Isa isa = isa_of(options);
   if (request.elements == 0) throw BadInput("--shape: it has no elements, no code is generated for it");
   const std::vector<jit::KernelSpec> specs =
-      detail::kernel_specs_of(detail::make_plan(request, isa, cache_sizes()));
+      detail::kernel_specs_of(detail::make_plan(request, isa, detail::cpu_cache_sizes()));
   const std::vector<DumpedKernel> kernels = emit_chosen(options, specs);
   const std::string text = options.format == "bin" ? format_binary(kernels) : format_text(options, kernels);
   if (options.out.empty()) {

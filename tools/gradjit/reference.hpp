@@ -12,7 +12,7 @@
 namespace gradjit::tool {
 
 /// What the results of a case have to be in one type, element by element: the bounds that the library
-/// promises, as `Verdict`s on results.
+/// promises.
 class Reference {
  public:
   /// `activation` and `diff_dst` are the case's inputs, rounded to `dtype`. In f32 the case's own expected

@@ -16,12 +16,12 @@
 
 namespace gradjit::tool {
 
-void Quantity::add(std::uint64_t values, double greatest, const std::function<std::string()>& where) {
+void Quantity::add(const GreatestError& greatest, const std::function<std::string(std::size_t)>& where) {
   const std::scoped_lock lock(mutex_);
-  values_ += values;
-  if (greatest > greatest_ || std::isnan(greatest)) {
-    greatest_ = std::isnan(greatest) ? std::numeric_limits<double>::infinity() : greatest;
-    where_ = where();
+  values_ += greatest.values;
+  if (greatest.error > greatest_) {
+    greatest_ = greatest.error;
+    where_ = where(greatest.where);
   }
 }
 
@@ -184,7 +184,7 @@ void add_verify(CLI::App& app, Action& action) {
                   "Compared with portable: of avx2, avx512, avx512_bf16; all that the CPU has when left out")
       ->check(not_empty);
   verify.add_option("--seed", options->seed, "For what is drawn at random")->capture_default_str();
-  verify.add_flag("--exhaustive", options->exhaustive, "Every source value, which takes hours");
+  verify.add_flag("--exhaustive", options->exhaustive, "Every source value: more than an hour of CPU time");
   verify.callback([&action, options] { action = [options] { return run_verify(*options); }; });
 }
 

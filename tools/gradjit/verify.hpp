@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +24,22 @@ struct VerifyPlan {
   std::vector<DataType> dtypes;
 };
 
+/// The greatest of the errors of a block of values, and which value's it is.
+struct GreatestError {
+  std::uint64_t values = 0;
+  double error = 0;
+  std::size_t where = 0;
+
+  /// NaN, where a result is one and should be a number, is greater than all.
+  void add(double value_error, std::size_t value) {
+    ++values;
+    if (!(value_error <= error)) {
+      error = std::isnan(value_error) ? std::numeric_limits<double>::infinity() : value_error;
+      where = value;
+    }
+  }
+};
+
 /// The greatest error of one quantity so far, and how its bits compare between instruction sets. Safe to
 /// use from several threads.
 class Quantity {
@@ -36,8 +54,9 @@ class Quantity {
         bound_(bound),
         bits_(isas) {}
 
-  /// The greatest error among `values` more values; `where` is asked only when it is the greatest so far.
-  void add(std::uint64_t values, double greatest, const std::function<std::string()>& where);
+  /// The greatest error among more values; `where` is asked for that value's place only when it is the
+  /// greatest so far.
+  void add(const GreatestError& greatest, const std::function<std::string(std::size_t)>& where);
   /// Of `compared` more values of instruction set `isa` (by its place among the factories), `different` ones
   /// have other bits than portable; `where` is the first of them.
   void add_compared(std::size_t isa, std::uint64_t compared, std::uint64_t different,

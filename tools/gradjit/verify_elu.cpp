@@ -102,23 +102,20 @@ long double factor_of(bool use_dst, float alpha, float activation) {
 void judge(const std::vector<EluBackwardKernel>& kernels, DataType dtype, bool use_dst, float alpha,
            const std::vector<float>& x, const std::vector<float>& g, Quantity& quantity) {
   const Results results = run(kernels, dtype, use_dst, x, g);
-  double greatest = 0;
-  std::size_t where = 0;
+  GreatestError greatest;
   long double factor = 0;
   for (std::size_t i = 0; i < block; ++i) {
     // Sources often come many in a row, and exp of a long double takes longer than all the rest.
     const bool as_before =
         i > 0 && std::bit_cast<std::uint32_t>(x[i]) == std::bit_cast<std::uint32_t>(x[i - 1]);
     factor = as_before ? factor : factor_of(use_dst, alpha, x[i]);
-    if (std::isnan(x[i]) || std::isnan(g[i])) continue;
-    const double error = error_in_ulp(static_cast<double>(g[i] * factor), results[0][i], dtype);
-    if (error > greatest) {
-      greatest = error;
-      where = i;
-    }
+    const auto expected = static_cast<double>(g[i] * factor);
+    if (std::isnan(expected)) continue;
+    greatest.add(error_in_ulp(expected, results[0][i], dtype), i);
   }
-  quantity.add(block, greatest, [&] { return place(alpha, x[where], g[where]); });
-  compare_bits(results, quantity, [&](std::size_t i) { return place(alpha, x[i], g[i]); });
+  const auto place_of = [&](std::size_t i) { return place(alpha, x[i], g[i]); };
+  quantity.add(greatest, place_of);
+  compare_bits(results, quantity, place_of);
 }
 
 /// Random activations and gradients for one alpha.

@@ -135,22 +135,18 @@ class ExpSweep {
   /// Adds the portable results' errors.
   void measure(std::size_t a, const Block& b) const {
     const auto alpha = static_cast<double>(alphas_[a]);
-    double greatest = relative_.greatest() * 0x1p-23;
+    const double known = relative_.greatest() * 0x1p-23;
     Counts counts;
-    count(alpha, b.exps, b.g, b.portable, greatest, counts);
-    if (Counts::sum(counts.beyond) == 0) {
-      relative_.add(Counts::sum(counts.values), 0, [] { return std::string(); });
-      return;
-    }
-    std::size_t where = 0;
-    for (std::size_t i = 0; i < block; ++i) {
+    count(alpha, b.exps, b.g, b.portable, known, counts);
+    GreatestError greatest;
+    for (std::size_t i = 0; Counts::sum(counts.beyond) > 0 && i < block; ++i) {
       const Comparison value(alpha, b.exps[i], b.g[i], b.portable[i]);
-      if (value.exceeds(greatest)) {
-        greatest = value.distance / value.expected;
-        where = i;
+      if (value.exceeds(known)) {
+        greatest.add(value.distance / value.expected * 0x1p23, i);
       }
     }
-    relative_.add(Counts::sum(counts.values), greatest * 0x1p23, [&] { return place(a, b, where); });
+    greatest.values = Counts::sum(counts.values);
+    relative_.add(greatest, [&](std::size_t i) { return place(a, b, i); });
   }
 
   void run(std::size_t a, std::size_t isa, const Block& b, Floats& results) const {

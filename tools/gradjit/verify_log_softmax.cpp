@@ -46,21 +46,15 @@ void sweep_exp(const VerifyPlan& plan, Quantity& quantity) {
       diff_dst[block + i] = -1;
     }
     const Results results = run(plan, DataType::f32, {2, static_cast<std::int64_t>(block)}, 0, dst, diff_dst);
-    double greatest = 0;
-    std::size_t where = 0;
-    std::uint64_t values = 0;
+    GreatestError greatest;
     for (std::size_t i = 0; i < block; ++i) {
       if (!(dst[i] <= 88)) continue;
       const double expected = std::exp(double{dst[i]});
-      const double error = std::abs(results[0][i] - expected) / ulp_of(expected, DataType::f32);
-      ++values;
-      if (error > greatest) {
-        greatest = error;
-        where = i;
-      }
+      greatest.add(std::abs(results[0][i] - expected) / ulp_of(expected, DataType::f32), i);
     }
-    quantity.add(values, greatest, [&] { return fmt::format("dst {:a}", dst[where]); });
-    compare_bits(results, quantity, [&](std::size_t i) { return fmt::format("dst {:a}", dst[i]); });
+    const auto place = [&](std::size_t i) { return fmt::format("dst {:a}", dst[i]); };
+    quantity.add(greatest, place);
+    compare_bits(results, quantity, place);
   });
 }
 
@@ -118,8 +112,7 @@ void one_shape(const VerifyPlan& plan, DataType dtype, Row kind, std::int64_t le
   diff_dst = decode(encode(diff_dst, dtype), dtype);
   const Dims dims = last_axis ? Dims{others, length} : Dims{length, others};
   const Results results = run(plan, dtype, dims, last_axis ? 1 : 0, dst, diff_dst);
-  double greatest = 0;
-  std::size_t where = 0;
+  GreatestError greatest;
   for (std::int64_t line = 0; line < others; ++line) {
     long double sum = 0;
     long double magnitudes = 0;
@@ -137,17 +130,14 @@ void one_shape(const VerifyPlan& plan, DataType dtype, Row kind, std::int64_t le
       const double error =
           std::abs(result - expected) /
           bound_of(g, exp_dst, static_cast<double>(sum), static_cast<double>(magnitudes), expected, dtype);
-      if (error > greatest) {
-        greatest = error;
-        where = at(line, i);
-      }
+      greatest.add(error, at(line, i));
     }
   }
   const auto place = [&](std::size_t i) {
     return fmt::format("{} {} element {}: dst {:a} diff_dst {:a}", last_axis ? "rows of" : "columns of",
                        length, i, dst[i], diff_dst[i]);
   };
-  quantity.add(total, greatest, [&] { return place(where); });
+  quantity.add(greatest, place);
   compare_bits(results, quantity, place);
 }
 
