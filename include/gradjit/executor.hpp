@@ -27,7 +27,8 @@ class GRADJIT_API Executor {
 
 /// Runs on OpenMP's threads: respects OMP_NUM_THREADS and the CPUs that the process may use, stays on
 /// the calling thread inside a parallel region and in a forked child. The default. Lives as long as
-/// the process.
+/// the process. (Where the system refuses to start a thread, libgomp ends the process: OMP_NUM_THREADS=1 or
+/// `serial_executor` need none.)
 [[nodiscard]] GRADJIT_API Executor& openmp_executor();
 
 /// Names an executor in `FactoryOptions`: borrowed (a reference or a pointer: it must outlive the

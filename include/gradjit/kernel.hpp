@@ -37,7 +37,8 @@ class GRADJIT_API Kernel {
 /// An EluBackward kernel for tensors of one description. See `EluBackward` for what it computes.
 class GRADJIT_API EluBackwardKernel : public Kernel {
  public:
-  /// Computes diff_src on the factory's executor, and returns when it is complete. Re-entrant.
+  /// Computes diff_src on the factory's executor, and returns when it is complete. Re-entrant. Takes up to 64
+  /// KiB of stack, on every thread that it runs on.
   /// Throws `Error`: invalid_argument for a null or wrongly overlapping buffer, or one that the attributes
   /// don't ask for, before anything is written; out_of_memory where there is none for scratch, when part of
   /// diff_src may have been.

@@ -30,19 +30,20 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-void redirect(int descriptor, const std::string& file) {
-  const int target = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+/// As the shell does it with >, or, with O_APPEND for `how`, with >>.
+void redirect(int descriptor, const std::string& file, int how = O_TRUNC) {
+  const int target = ::open(file.c_str(), O_WRONLY | O_CREAT | how, 0600);
   if (target < 0 || ::dup2(target, descriptor) < 0) ::_exit(125);
 }
 
 int run_process(std::vector<std::string> words, const Environment& environment, const std::string& out,
-                const std::string& err) {
+                const std::string& err, int out_how = O_TRUNC) {
   std::vector<char*> argv = pointers_to(words);
   std::vector<std::string> added = environment;
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
-    redirect(STDOUT_FILENO, out);
+    redirect(STDOUT_FILENO, out, out_how);
     redirect(STDERR_FILENO, err);
     for (std::string& entry : added) ::putenv(entry.data());
     ::execv(argv[0], argv.data());
@@ -98,12 +99,20 @@ ToolResult ToolTest::run(const Arguments& arguments, const Environment& environm
   return {.status = status, .out = read_file(out), .err = read_file(err)};
 }
 
-ToolResult ToolTest::run_into(const std::string& file, const Arguments& arguments) const {
+ToolResult ToolTest::run_to(const std::string& file, int how, const Arguments& arguments) const {
   std::vector<std::string> words = {GRADJIT_TOOL_PATH};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::string err = (output_directory_ / "stderr").string();
-  const int status = run_process(std::move(words), {}, file, err);
+  const int status = run_process(std::move(words), {}, file, err, how);
   return {.status = status, .out = {}, .err = read_file(err)};
+}
+
+ToolResult ToolTest::run_into(const std::string& file, const Arguments& arguments) const {
+  return run_to(file, O_TRUNC, arguments);
+}
+
+ToolResult ToolTest::run_onto(const std::string& file, const Arguments& arguments) const {
+  return run_to(file, O_APPEND, arguments);
 }
 
 void ToolTest::expect_refusal(const Arguments& arguments, const std::string& part,

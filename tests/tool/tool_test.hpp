@@ -40,6 +40,9 @@ class ToolTest : public testing::Test {
   /// The same with stdout going to a file of the system.
   [[nodiscard]] ToolResult run_into(const std::string& file, const Arguments& arguments) const;
 
+  /// The same, after what the file has.
+  [[nodiscard]] ToolResult run_onto(const std::string& file, const Arguments& arguments) const;
+
   /// Expects exit status 2, nothing on stdout and one line on stderr, which holds `part`.
   void expect_refusal(const Arguments& arguments, const std::string& part,
                       const Environment& environment = {}) const;
@@ -54,6 +57,8 @@ class ToolTest : public testing::Test {
   [[nodiscard]] std::size_t file_count() const;
 
  private:
+  [[nodiscard]] ToolResult run_to(const std::string& file, int how, const Arguments& arguments) const;
+
   std::filesystem::path directory_;
   std::filesystem::path output_directory_;
 };

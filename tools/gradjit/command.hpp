@@ -2,8 +2,11 @@
 
 #include <functional>
 #include <stdexcept>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
+
+#include "tools/gradjit/text.hpp"
 
 namespace gradjit::tool {
 
@@ -12,10 +15,11 @@ inline constexpr int status_good = 0;
 inline constexpr int status_check_failed = 1;
 inline constexpr int status_bad_input = 2;
 
-/// What is wrong with the arguments or a file, in one line. Ends the tool with `status_bad_input`.
+/// What is wrong with the arguments or a file, in one line: `message` may quote anything from them. Ends the
+/// tool with `status_bad_input`.
 class BadInput : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit BadInput(std::string_view message) : std::runtime_error(one_line(message)) {}
 };
 
 /// What a command does once its arguments are read. Returns the exit status.

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -35,7 +37,7 @@ class TemporaryFile {
  public:
   TemporaryFile(std::string destination)
       : destination_(std::move(destination)),
-        path_(destination_ + ".XXXXXX"),
+        path_((std::filesystem::path(destination_).parent_path() / ".gradjit.XXXXXX").string()),
         descriptor_(::mkstemp(path_.data())) {
     if (descriptor_ < 0) fail(destination_, "cannot write");
   }
@@ -47,6 +49,12 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   void write(std::span<const std::byte> bytes) { write_all(descriptor_, destination_, bytes); }
+
+  /// With the mode, and where that is allowed the owner, of what was there.
+  void take_place_of(const struct stat& status) {
+    if (::fchown(descriptor_, status.st_uid, status.st_gid) != 0) errno = 0;
+    take_place(status.st_mode & 07777);
+  }
 
   void take_place(mode_t mode) {
     if (::fchmod(descriptor_, mode) != 0) fail(destination_, "cannot write");
@@ -76,10 +84,33 @@ void write_directly(const std::string& name, std::span<const std::byte> bytes) {
   if (::close(descriptor) != 0) fail(name, "cannot write");
 }
 
-/// Whether a name stands for a file that is open already: it may have become a regular file by redirection,
-/// whose place nothing should take.
-bool names_descriptor(std::string_view name) {
-  return name.starts_with("/dev/std") || name.starts_with("/dev/fd/") || name.starts_with("/proc/");
+/// The open file that a name stands for. Opened anew, it would be written from its start on, whatever else it
+/// got by redirection.
+std::optional<int> descriptor_of(std::string_view name) {
+  if (name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(directory)) continue;
+    const std::string_view number = name.substr(directory.size());
+    int descriptor = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), descriptor);
+    if (error == std::errc{} && end == number.data() + number.size()) return descriptor;
+  }
+  return std::nullopt;
+}
+
+/// Where a symbolic link leads, whether there is a file or not.
+std::filesystem::path destination_of(std::filesystem::path path) {
+  constexpr int most_links = 40;  // as Linux has it
+  std::error_code ignored;
+  for (int links = 0; std::filesystem::is_symlink(path, ignored); ++links) {
+    if (links == most_links) {
+      errno = ELOOP;
+      fail(path.string(), "cannot write");
+    }
+    path = path.parent_path() / std::filesystem::read_symlink(path);
+  }
+  return path;
 }
 
 /// What a plain open() would give a new file. Reading the umask means setting it, which is harmless as no
@@ -125,31 +156,35 @@ std::string read_text(const std::filesystem::path& path) {
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   if (path.empty()) throw BadInput("the name of the output file is empty");
+  if (const std::optional<int> descriptor = descriptor_of(path.string())) {
+    std::fflush(nullptr);  // what was printed comes first
+    write_all(*descriptor, path.string(), bytes);
+    return;
+  }
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && (!S_ISREG(status.st_mode) || names_descriptor(path.string()))) {
+  if (exists && !S_ISREG(status.st_mode)) {
     write_directly(path.string(), bytes);
     return;
   }
   if (exists && ::access(path.c_str(), W_OK) != 0) fail(path.string(), "cannot write");
-  // The target of a symbolic link is replaced, not the link.
-  std::error_code ignored;
-  const std::filesystem::path destination = exists ? std::filesystem::canonical(path, ignored) : path;
-  TemporaryFile file(destination.empty() ? path.string() : destination.string());
+  TemporaryFile file(destination_of(path).string());
   file.write(bytes);
-  file.take_place(exists ? status.st_mode & 07777 : mode_of_new_files());
+  exists ? file.take_place_of(status) : file.take_place(mode_of_new_files());
 }
 
 void expect_writable(const std::filesystem::path& path) {
   if (path.empty()) throw BadInput("the name of the output file is empty");
+  if (descriptor_of(path.string())) return;
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) errno = EISDIR;
-    if (S_ISDIR(status.st_mode) || ::access(path.c_str(), W_OK) != 0) fail(path.string(), "cannot write");
-    return;
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) errno = EISDIR;
+  if (exists && (S_ISDIR(status.st_mode) || ::access(path.c_str(), W_OK) != 0)) {
+    fail(path.string(), "cannot write");
   }
-  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) fail(path.string(), "cannot write");
+  if (!exists || S_ISREG(status.st_mode)) {
+    const TemporaryFile trial(destination_of(path).string());
+  }
 }
 
 }  // namespace gradjit::tool

@@ -29,10 +29,12 @@ class InputFile {
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
 /// Writes `bytes` to `path`, completely or not at all: they go to a file beside it, which then takes its
-/// place. What is no regular file, like a pipe or /dev/stdout, is written to directly.
+/// place. What is no regular file, like a pipe, is written to directly; /dev/stdout, /dev/stderr and
+/// /dev/fd/N are written where the file that is open stands.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
-/// Throws as `write_file` would, as far as can be told without writing: before work that takes long.
+/// Throws as `write_file` would, as far as can be told without writing `path` itself: before work that takes
+/// long.
 void expect_writable(const std::filesystem::path& path);
 
 }  // namespace gradjit::tool
