@@ -56,6 +56,8 @@ class Columns {
   void advance_phase(int vectors);
   /// Emits a loop over the vectors of f32 (`bytes` = 4) or f64 (8) that all columns take, at `offset`.
   void for_each_column(int bytes, const std::function<void(const Xbyak::Reg64& offset)>& body);
+  /// Puts an argument, divided by a power of two, into a counter on the stack.
+  void start_count(int counter, std::size_t argument_offset, std::int64_t divisor = 1);
   /// Emits `body` as the body of a loop that runs as often as a counter on the stack says, if at all.
   void repeat_counted(int counter, const std::function<void()>& body);
 
@@ -109,8 +111,7 @@ void Columns::emit() {
   a_.sub(a_.rsp, frame_bytes);
   a_.mark("constants");
   update_.hoist(tree_sum_registers);
-  a_.mov(r64(totals_), argument(offsetof(KernelArgs, outer)));
-  a_.mov(a_.qword[a_.rsp + slabs_left], r64(totals_));
+  start_count(slabs_left, offsetof(KernelArgs, outer));
   if (spec_.is_dense) {
     measure_list();
   }
@@ -150,15 +151,13 @@ void Columns::slab() {
 }
 
 void Columns::sum_slab() {
+  start_count(steps_left, offsetof(KernelArgs, axis), columns_group);
   step_ = a_.general("diff_dst of a step");
   fifth_step_ = a_.general("diff_dst of the fifth step");
   stride_ = a_.general("stride of the axis");
   stride_3_ = a_.general("3 strides of the axis");
   a_.mov(r64(stride_), argument(offsetof(KernelArgs, axis_stride.diff_dst)));
   a_.lea(r64(stride_3_), a_.ptr[r64(stride_) + r64(stride_) * 2]);
-  a_.mov(r64(step_), argument(offsetof(KernelArgs, axis)));
-  a_.shr(r64(step_), std::countr_zero(static_cast<unsigned>(columns_group)));
-  a_.mov(a_.qword[a_.rsp + steps_left], r64(step_));
   a_.mov(r64(step_), tensors_.diff_dst());
   a_.mark("sum diff_dst, 8 steps at a time");
   repeat_counted(steps_left, [&] {
@@ -227,8 +226,7 @@ void Columns::narrow_totals() {
 }
 
 void Columns::update_slab() {
-  a_.mov(loop_.offset(), argument(offsetof(KernelArgs, axis)));
-  a_.mov(a_.qword[a_.rsp + steps_left], loop_.offset());
+  start_count(steps_left, offsetof(KernelArgs, axis));
   a_.mark("update, step by step");
   repeat_counted(steps_left, [&] {
     first_column();
@@ -346,6 +344,15 @@ void Columns::for_each_column(int bytes, const std::function<void(const Xbyak::R
   a_.add(loop_.offset(), 4 * v_.lanes());
   a_.cmp(loop_.offset(), r64(end));
   a_.jb(next);
+}
+
+void Columns::start_count(int counter, std::size_t argument_offset, std::int64_t divisor) {
+  const General count = a_.general("count");
+  a_.mov(r64(count), argument(argument_offset));
+  if (divisor > 1) {
+    a_.shr(r64(count), std::countr_zero(static_cast<std::uint64_t>(divisor)));
+  }
+  a_.mov(a_.qword[a_.rsp + counter], r64(count));
 }
 
 void Columns::repeat_counted(int counter, const std::function<void()>& body) {

@@ -53,6 +53,7 @@ class Rows {
   void update_chunk(bool is_main_loop);
   void update_rest();
   void update_up_to_alignment();
+  void at_most_a_row(const General& count);
   void update_unaligned_rest();
   void update_boundary();
   void update_whole_vectors();
@@ -187,7 +188,7 @@ void Rows::emit_update() {
   });
 }
 
-/// Of those that are summed.
+/// Moves `next_diff_dst_` on by a row.
 void Rows::to_next_row() {
   a_.add(r64(next_diff_dst_),
          a_.qword[Assembler::args() + static_cast<int>(offsetof(KernelArgs, outer_stride.diff_dst))]);
@@ -235,9 +236,10 @@ void Rows::update_row(bool sum_next) {
       update_up_to_alignment();
     }
     // One chunk less, where what has been updated leaves less than a whole one.
-    a_.lea(r64(chunk_end_), a_.ptr[r64(chunks_end_) - chunk_bytes()]);
+    const General one_less = a_.general("end of all chunks but one");
+    a_.lea(r64(one_less), a_.ptr[r64(chunks_end_) - chunk_bytes()]);
     a_.cmp(update_offset(), rest() * elements_->size());
-    a_.cmovg(r64(chunks_end_), r64(chunk_end_));
+    a_.cmovg(r64(chunks_end_), r64(one_less));
   }
   for_each_chunk(r64(chunks_end_), [&] {
     if (sum_next) {
@@ -297,11 +299,7 @@ void Rows::update_up_to_alignment() {
   const Xbyak::Reg64 count = r64(unaligned_count_);
   a_.mark("up to where diff_src is aligned");
   count_to_alignment(a_, unaligned_count_, *tensors_.aligned(), *elements_);
-  // A segment's last piece may be shorter than that.
-  a_.lea(r64(chunk_end_), a_.ptr[row_end()]);
-  a_.shr(r64(chunk_end_), std::countr_zero(static_cast<unsigned>(elements_->size())));
-  a_.cmp(count, r64(chunk_end_));
-  a_.cmovg(count, r64(chunk_end_));
+  at_most_a_row(unaligned_count_);
   Xbyak::Label none;
   a_.test(count, count);
   a_.jz(none, Xbyak::CodeGenerator::T_NEAR);
@@ -309,6 +307,15 @@ void Rows::update_up_to_alignment() {
   update_group(1, 0, unaligned_);
   a_.L(none);
   a_.lea(update_offset(), a_.ptr[count * elements_->size()]);
+}
+
+/// A segment's last piece may be shorter than a vector.
+void Rows::at_most_a_row(const General& count) {
+  const General length = a_.general("elements of a row");
+  a_.lea(r64(length), a_.ptr[row_end()]);
+  a_.shr(r64(length), std::countr_zero(static_cast<unsigned>(elements_->size())));
+  a_.cmp(r64(count), r64(length));
+  a_.cmovg(r64(count), r64(length));
 }
 
 /// What is left of a row after its chunks.

@@ -30,7 +30,7 @@ struct Steps {
 Steps steps_of(const Plan& plan, const Block& block) {
   Steps steps{1, plan.outer == Plan::none ? 1 : block.steps[plan.outer]};
   if (plan.dense != Plan::none) {
-    for (std::size_t i = plan.run; i <= plan.dense; ++i) {
+    for (std::size_t i = plan.first_dense; i <= plan.dense; ++i) {
       steps.dense *= block.steps[i];
     }
   }

@@ -28,7 +28,7 @@ Grid::Grid(const Plan& plan, int concurrency) : plan_(plan) {
 std::int64_t Grid::columns_of_block(const Plan& plan, int concurrency) {
   const std::int64_t columns = plan.block[plan.dense];
   // Not inside a run of several loops, which would no longer go on where they end.
-  if (concurrency <= 1 || plan.spec.loop != jit::Loop::columns || plan.run != plan.dense) {
+  if (concurrency <= 1 || plan.spec.loop != jit::Loop::columns || plan.first_dense != plan.dense) {
     return columns;
   }
   std::int64_t others = 1;

@@ -66,7 +66,7 @@ void set_roles(Plan& plan) {
   const bool has_dense = !takes_one_loop && count > 0;
   const bool has_outer = plan.spec.loop != Loop::packed_rows && count > (has_dense ? 1 : 0);
   plan.dense = has_dense ? count - 1 : Plan::none;
-  plan.run = plan.dense;
+  plan.first_dense = plan.dense;
   plan.outer = has_outer ? count - (has_dense ? 2 : 1) : Plan::none;
 }
 
@@ -135,7 +135,7 @@ bool stages_few_columns(Plan& plan) {
   }
   set_few_columns(plan, columns);
   plan.spec.step = 1;
-  plan.dense = plan.run = plan.outer = Plan::none;
+  plan.dense = plan.first_dense = plan.outer = Plan::none;
   stage_all(plan);
   return true;
 }

@@ -93,7 +93,7 @@ std::int64_t run_of(const Plan& plan, const TileLayout& tiles) {
     return tiles.positions();
   }
   std::int64_t run = 1;
-  for (std::size_t i = plan.run; plan.dense != Plan::none && i <= plan.dense; ++i) {
+  for (std::size_t i = plan.first_dense; plan.dense != Plan::none && i <= plan.dense; ++i) {
     run *= plan.block[i];
   }
   return run;

@@ -44,8 +44,8 @@ struct Plan {
   Dim axis{1, {}};           ///< LogSoftmaxBackward's axis, whatever its place.
   Dim columns{1, {}};        ///< few_columns: the loop over columns that lie as the kernel wants them.
   std::size_t dense = none;  ///< The last loop, if its steps are adjacent.
-  /// The first of the loops that a kernel takes as one with the dense loop: where it goes on in memory.
-  std::size_t run = none;
+  /// The loops from here to `dense` go on one where the other ends: a kernel sees them as one.
+  std::size_t first_dense = none;
   std::size_t outer = none;  ///< The loop that a kernel takes besides.
 
   PerTensor<bool> staged = {};
@@ -53,7 +53,8 @@ struct Plan {
   std::array<std::int64_t, max_rank> block = {};
   std::size_t growing = none;  ///< The loop along which blocks that follow one another can be one call.
   bool is_one_call = false;    ///< On one thread, one kernel call does it all.
-  /// Of diff_src, in bytes, for a kernel that streams out of place; others come in where it has less.
+  /// The alignment in bytes that a streaming kernel needs of diff_src, out of place; with less, one that does
+  /// not stream runs instead.
   std::int64_t diff_src_alignment = 1;
   std::int64_t sum_steps = 0;     ///< Segmented: steps of the axis in one call that sums,
   std::int64_t update_steps = 0;  ///< and in one that updates.

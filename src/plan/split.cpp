@@ -51,7 +51,7 @@ bool split_sums(Plan& plan) {
   plan.is_split = true;
   plan.staged = {false, true, false};
   (spec->loop == Loop::rows ? plan.outer : plan.dense) = last;
-  plan.run = plan.dense;
+  plan.first_dense = plan.dense;
   const std::int64_t least = plan.sum_spec.loop == Loop::rows ? least_tile_rows : least_tile_columns;
   make_strips(plan, last, std::max(least, usual_tile / length));
   return true;

@@ -117,7 +117,7 @@ void want_loops(const Plan& plan, Tile& tile) {
 std::size_t loops_outside(const Plan& plan) {
   const bool takes_outer = plan.spec.loop == jit::Loop::elements || plan.spec.loop == jit::Loop::rows;
   const std::size_t taken =
-      (plan.dense != Plan::none ? plan.dense - plan.run + 1 : 0) + (takes_outer ? 1 : 0);
+      (plan.dense != Plan::none ? plan.dense - plan.first_dense + 1 : 0) + (takes_outer ? 1 : 0);
   return plan.loops().size() - std::min(taken, plan.loops().size());
 }
 
@@ -186,7 +186,7 @@ bool make_tiles_like(Plan& plan, std::size_t tensor, std::int64_t target) {
     return false;
   }
   const DimList& loops = plan.loops();
-  plan.dense = plan.run = loops.size() - 1;
+  plan.dense = plan.first_dense = loops.size() - 1;
   for (std::size_t other = 0; other < tensor_count; ++other) {
     plan.staged[other] = !lie_alike(loops, other, tensor);
   }
@@ -197,11 +197,11 @@ bool make_tiles_like(Plan& plan, std::size_t tensor, std::int64_t target) {
   tile.grow_wanted();
   tile.grow_others(0);
   tile.even_out();
-  while (plan.run > 0 && plan.block[plan.run] == loops[plan.run].size &&
-         goes_on_in(tensor, loops, plan.run - 1)) {
-    --plan.run;
+  while (plan.first_dense > 0 && plan.block[plan.first_dense] == loops[plan.first_dense].size &&
+         goes_on_in(tensor, loops, plan.first_dense - 1)) {
+    --plan.first_dense;
   }
-  plan.outer = plan.run > 0 ? plan.run - 1 : Plan::none;
+  plan.outer = plan.first_dense > 0 ? plan.first_dense - 1 : Plan::none;
   if (tile.positions(loops_outside(plan)) > 1) {
     stage_all(plan);
   }

@@ -300,8 +300,8 @@ TEST(Plan, TilesOfThreeOrdersLieAsOneTensorDoes) {
     EXPECT_EQ(std::ranges::count(plan.staged, false), 1);
     const std::ptrdiff_t tensor = std::ranges::find(plan.staged, false) - plan.staged.begin();
     // A run is several loops, each of which goes on where the one inside it ends.
-    EXPECT_LT(plan.run, plan.dense);
-    for (std::size_t i = plan.run; i < plan.dense; ++i) {
+    EXPECT_LT(plan.first_dense, plan.dense);
+    for (std::size_t i = plan.first_dense; i < plan.dense; ++i) {
       const Dim& inside = plan.loops()[i + 1];
       EXPECT_EQ(plan.block[i + 1], inside.size);
       const auto stride = [tensor](const Dim& dim) { return dim.stride[static_cast<std::size_t>(tensor)]; };
