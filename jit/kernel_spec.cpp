@@ -138,6 +138,11 @@ std::string name_of(const KernelSpec& spec) {
   return name;
 }
 
+bool streams_in_pieces(const KernelSpec& spec) {
+  return spec.loop == Loop::packed_rows || spec.loop == Loop::few_columns ||
+         (spec.loop == Loop::columns && spec.is_dense);
+}
+
 bool copies_step(Isa isa, std::int64_t step) {
   switch (isa) {
     case Isa::portable:

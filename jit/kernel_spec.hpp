@@ -53,16 +53,16 @@ struct KernelSpec {
   bool use_dst = false;   ///< EluBackward's.
   bool in_place = false;  ///< Results go to diff_dst; KernelArgs::diff_src is not read.
   /// The tensors are larger than the caches: what comes next is prefetched, and results that don't go in
-  /// place are stored past the caches. diff_src is then aligned to its elements; packed rows, and each slab
-  /// that is updated as one run, begin at 64 bytes.
+  /// place are stored past the caches. diff_src is then aligned to its elements, or to `piece_bytes` for a
+  /// kernel that `streams_in_pieces`.
   bool streaming = false;
   std::uint32_t alpha_bits = 0;  ///< EluBackward's alpha, as the bits of an f32.
   /// What the code knows of the axis length. packed_rows: the length, 1 to `packed_rows_limit`; rows:
   /// the length modulo `rows_chunk`; columns: the length modulo `columns_group`;
   /// few_columns: the length modulo `few_columns_modulus`.
   std::uint32_t axis_rest = 0;
-  /// columns, rows, Stage::whole: the steps of a slab, or the rows, are adjacent in all three tensors, and have
-  /// more elements than a vector.
+  /// columns, rows, Stage::whole: the steps of a slab, or the rows, are adjacent in all three tensors, and
+  /// have more elements than a vector.
   bool is_dense = false;
   /// How far elements that are called adjacent at `KernelArgs` lie apart, in elements: 1 or what `takes_step`
   /// has. pack, unpack: what `copies_step` has.
@@ -72,6 +72,12 @@ struct KernelSpec {
 
   bool operator==(const KernelSpec&) const = default;
 };
+
+/// Whether a kernel that streams does so from wherever diff_src begins, and not from the first place on that
+/// is aligned to vectors.
+[[nodiscard]] bool streams_in_pieces(const KernelSpec& spec);
+/// How much such a kernel stores at once. (Whole vectors bring nothing more where they are aligned.)
+inline constexpr int piece_bytes = 16;
 
 /// The longest axis that `Loop::packed_rows` takes.
 inline constexpr std::int64_t packed_rows_limit = 32;

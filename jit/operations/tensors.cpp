@@ -7,6 +7,7 @@ namespace gradjit::jit {
 Tensors::Tensors(Assembler& a, const KernelSpec& spec)
     : a_(a),
       streaming_(spec.streaming),
+      in_pieces_(streams_in_pieces(spec)),
       activation_(a.argument(offsetof(KernelArgs, activation), "activation")),
       diff_dst_(a.argument(offsetof(KernelArgs, diff_dst), "diff_dst")) {
   if (!spec.in_place) {
@@ -50,7 +51,7 @@ std::optional<Xbyak::Reg64> Tensors::aligned() const {
 
 void Tensors::store(Elements& elements, const Xbyak::RegExp& to, const Vec& result, const Tail& tail) const {
   if (aligned() && tail.whole()) {
-    elements.stream(to, result);
+    in_pieces_ ? elements.stream_in_pieces(to, result) : elements.stream(to, result);
   } else {
     elements.store(to, result, tail);
   }

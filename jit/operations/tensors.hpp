@@ -45,6 +45,7 @@ class Tensors {
  private:
   Assembler& a_;
   bool streaming_;
+  bool in_pieces_;  ///< Whole vectors of results may begin inside a cache line.
   General activation_;
   General diff_dst_;
   General diff_src_;

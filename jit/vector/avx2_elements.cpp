@@ -80,6 +80,15 @@ class Avx2Elements : public Elements {
     }
   }
 
+  void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) override {
+    narrow(from);
+    a_.vmovntps(a_.xword[to], xmm(from));
+    if (vector_bytes() > piece_bytes) {
+      a_.vextractf128(xmm(from), ymm(from), 1);
+      a_.vmovntps(a_.xword[to + piece_bytes], xmm(from));
+    }
+  }
+
   bool pairs_are_cheaper() const override { return dtype_ == DataType::bf16; }
 
   void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) override {

@@ -34,6 +34,7 @@ class StridedElements : public Elements {
 
   /// Kernels with a step don't stream.
   void stream(const Xbyak::RegExp& to, const Vec& from) override { store(to, from, Tail{}); }
+  void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) override { store(to, from, Tail{}); }
 
   void widen(const Vec& elements) override { adjacent_->widen(elements); }
   void narrow(const Vec& lanes) override { adjacent_->narrow(lanes); }

@@ -270,6 +270,8 @@ class Elements {
   virtual void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) = 0;
   /// The same for a whole vector, past the caches. `to` is aligned to vector_bytes().
   virtual void stream(const Xbyak::RegExp& to, const Vec& from) = 0;
+  /// The same in pieces of `piece_bytes`; `to` is aligned to that.
+  virtual void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) = 0;
   /// Two whole vectors of adjacent elements at once. Which lane of which vector has which element is left to
   /// the type, but always the same: for what is done to each element by itself.
   virtual void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) {

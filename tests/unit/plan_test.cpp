@@ -162,8 +162,10 @@ TEST(Plan, StreamsShortRunsOfWholeLines) {
   EXPECT_EQ(streamed_alignment({50, 48}, 1, {64, 1}), 64);
   EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {128, 32, 1}), 64);
   EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {3 * 48, 48, 1}), 64);
-  EXPECT_EQ(streamed_alignment({50, 16, 49}, 1), 64);
-  EXPECT_EQ(streamed_alignment({50, 16, 3}, 1), 64);
+  EXPECT_EQ(streamed_alignment({50, 16, 49}, 1), 16);
+  EXPECT_EQ(streamed_alignment({50, 16, 49}, 1, {800, 49, 1}), 64);
+  EXPECT_EQ(streamed_alignment({50, 16, 3}, 1), 16);
+  EXPECT_EQ(streamed_alignment({50, 16, 3}, 1, {64, 3, 1}), 64);
   // A run that ends, or begins, inside a line.
   EXPECT_EQ(streamed_alignment({50, 50}, 1, {64, 1}), 0);
   EXPECT_EQ(streamed_alignment({50, 48}, 1, {64, 1}, DataType::f16), 0);
@@ -174,7 +176,7 @@ TEST(Plan, StreamsShortRunsOfWholeLines) {
 }
 
 TEST(Plan, StreamsPackedRowsThatBeginALine) {
-  EXPECT_EQ(streamed_alignment({50, 9}, 1), 64);
+  EXPECT_EQ(streamed_alignment({50, 9}, 1), 16);
   EXPECT_EQ(streamed_alignment({3, 50, 9}, 2, {464, 9, 1}), 64);
   EXPECT_EQ(streamed_alignment({3, 50, 9}, 2, {465, 9, 1}), 0);
 }
