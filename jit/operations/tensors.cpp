@@ -50,8 +50,10 @@ std::optional<Xbyak::Reg64> Tensors::aligned() const {
 }
 
 void Tensors::store(Elements& elements, const Xbyak::RegExp& to, const Vec& result, const Tail& tail) const {
-  if (aligned() && tail.whole()) {
-    in_pieces_ ? elements.stream_in_pieces(to, result) : elements.stream(to, result);
+  if (aligned() && in_pieces_) {
+    elements.stream_in_pieces(to, result, tail);
+  } else if (aligned() && tail.whole()) {
+    elements.stream(to, result);
   } else {
     elements.store(to, result, tail);
   }

@@ -80,15 +80,6 @@ class Avx2Elements : public Elements {
     }
   }
 
-  void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) override {
-    narrow(from);
-    a_.vmovntps(a_.xword[to], xmm(from));
-    if (vector_bytes() > piece_bytes) {
-      a_.vextractf128(xmm(from), ymm(from), 1);
-      a_.vmovntps(a_.xword[to + piece_bytes], xmm(from));
-    }
-  }
-
   bool pairs_are_cheaper() const override { return dtype_ == DataType::bf16; }
 
   void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) override {
@@ -130,6 +121,8 @@ class Avx2Elements : public Elements {
   }
 
  private:
+  void next_piece(const Vec& pieces) override { a_.vextractf128(xmm(pieces), ymm(pieces), 1); }
+
   static Xbyak::Reg64 r64(const General& reg) { return Assembler::r64(reg); }
   static Xbyak::Reg32 r32(const General& reg) { return Assembler::r32(reg); }
   static Xbyak::Xmm xmm(const Vec& vec) { return Xbyak::Xmm(vec.index()); }

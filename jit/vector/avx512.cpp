@@ -107,16 +107,6 @@ class Avx512Elements : public Elements {
     }
   }
 
-  void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) override {
-    narrow(from);
-    constexpr int next_piece = 0b00'11'10'01;
-    a_.vmovntps(a_.xword[to], xmm(from));
-    for (int piece = piece_bytes; piece < vector_bytes(); piece += piece_bytes) {
-      a_.vshuff32x4(Avx512::zmm(from), Avx512::zmm(from), Avx512::zmm(from), next_piece);
-      a_.vmovntps(a_.xword[to + piece], xmm(from));
-    }
-  }
-
   bool pairs_are_cheaper() const override { return dtype_ == DataType::bf16; }
 
   void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) override {
@@ -158,7 +148,10 @@ class Avx512Elements : public Elements {
   }
 
  private:
-  static Xbyak::Xmm xmm(const Vec& vec) { return Xbyak::Xmm(vec.index()); }
+  void next_piece(const Vec& pieces) override {
+    constexpr int rotated = 0b00'11'10'01;
+    a_.vshuff32x4(Avx512::zmm(pieces), Avx512::zmm(pieces), Avx512::zmm(pieces), rotated);
+  }
 
   static Xbyak::Zmm zeroing(Xbyak::Zmm reg, const Tail& tail) {
     return tail.whole() ? reg : reg | k(tail.opmask) | Xbyak::util::T_z;

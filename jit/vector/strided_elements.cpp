@@ -34,12 +34,13 @@ class StridedElements : public Elements {
 
   /// Kernels with a step don't stream.
   void stream(const Xbyak::RegExp& to, const Vec& from) override { store(to, from, Tail{}); }
-  void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) override { store(to, from, Tail{}); }
 
   void widen(const Vec& elements) override { adjacent_->widen(elements); }
   void narrow(const Vec& lanes) override { adjacent_->narrow(lanes); }
 
  private:
+  void next_piece(const Vec& /*pieces*/) override {}
+
   /// What `StridedUnits` takes for itself.
   static constexpr int strided_scratch = 2;
 

@@ -52,6 +52,25 @@ void VectorUnit::hoist(std::span<Constant* const> constants, int reserve) {
   }
 }
 
+void Elements::stream_in_pieces(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) {
+  Assembler& a = v_.assembler();
+  const int piece_elements = piece_bytes / size_;
+  const int most = tail.fixed > 0 ? tail.fixed : lanes();
+  Xbyak::Label done;
+  narrow(from);
+  for (int first = 0; first < most; first += piece_elements) {
+    if (first > 0) {
+      if (tail.count != nullptr) {
+        a.cmp(Assembler::r64(*tail.count), first);
+        a.jle(done);
+      }
+      next_piece(from);
+    }
+    a.vmovntps(a.xword[to + first * size_], Xbyak::Xmm(from.index()));
+  }
+  a.L(done);
+}
+
 void Elements::load_group(std::span<const Vec* const> vectors, const Xbyak::RegExp& from, const Tail& tail) {
   const auto at = [&](std::size_t i) { return from + static_cast<int>(i) * vector_bytes(); };
   for_pairs(

@@ -270,8 +270,8 @@ class Elements {
   virtual void store(const Xbyak::RegExp& to, const Vec& from, const Tail& tail) = 0;
   /// The same for a whole vector, past the caches. `to` is aligned to vector_bytes().
   virtual void stream(const Xbyak::RegExp& to, const Vec& from) = 0;
-  /// The same in pieces of `piece_bytes`; `to` is aligned to that.
-  virtual void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from) = 0;
+  /// The same in pieces of `piece_bytes`; `to` is aligned to that, and a tail is whole pieces.
+  void stream_in_pieces(const Xbyak::RegExp& to, const Vec& from, const Tail& tail);
   /// Two whole vectors of adjacent elements at once. Which lane of which vector has which element is left to
   /// the type, but always the same: for what is done to each element by itself.
   virtual void load_pair(const Vec& a, const Vec& b, const Xbyak::RegExp& from) {
@@ -307,6 +307,9 @@ class Elements {
 
  protected:
   Elements(VectorUnit& v, int size) : v_(v), size_(size) {}
+
+  /// Puts the next piece of a register in the place of the first.
+  virtual void next_piece(const Vec& pieces) = 0;
 
   VectorUnit& v_;
 

@@ -146,7 +146,7 @@ TEST_P(Streaming, LogSoftmaxBackwardAlongColumns) {
   }
 }
 
-/// Slabs and short rows that are whole cache lines in every type.
+/// Slabs and short rows that are whole cache lines, or fill them together, in every type.
 TEST_P(Streaming, LogSoftmaxBackwardOfWholeLines) {
   for (const std::int64_t length : {64, 96, 160}) {
     check({.is_elu = false, .dims = {40, length}, .axis = 1, .special_one_in = 100});
@@ -156,6 +156,11 @@ TEST_P(Streaming, LogSoftmaxBackwardOfWholeLines) {
   }
   for (const std::int64_t columns : {16, 21, 49, 64}) {
     check({.is_elu = false, .dims = {3, 32, columns}, .axis = 1, .special_one_in = 100});
+  }
+  // Of a few pieces more than whole lines.
+  for (const std::int64_t length : {8, 24, 40, 72}) {
+    check({.is_elu = false, .dims = {20, length, 7}, .axis = 1, .special_one_in = 100});
+    check({.is_elu = false, .dims = {3, length, 49}, .axis = 1, .special_one_in = 100});
   }
 }
 

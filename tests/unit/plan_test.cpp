@@ -173,6 +173,11 @@ TEST(Plan, StreamsShortRunsOfWholeLines) {
   EXPECT_EQ(streamed_alignment({50, 3, 32}, 1, {3 * 40, 40, 1}), 0);
   EXPECT_EQ(streamed_alignment({50, 16, 49}, 1, {16 * 49 + 1, 49, 1}), 0);
   EXPECT_EQ(streamed_alignment({50, 15, 3}, 1), 0);
+  // Slabs that fill lines together, and such that don't.
+  EXPECT_EQ(streamed_alignment({50, 12, 49}, 1), 16);
+  EXPECT_EQ(streamed_alignment({50, 12, 49}, 1, {592, 49, 1}), 0);
+  EXPECT_EQ(streamed_alignment({50, 20, 3}, 1), 16);
+  EXPECT_EQ(streamed_alignment({50, 20, 3}, 1, {}, DataType::bf16), 0);
 }
 
 TEST(Plan, StreamsPackedRowsThatBeginALine) {
