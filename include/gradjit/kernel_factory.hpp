@@ -22,11 +22,12 @@ struct FactoryOptions {
 };
 
 /// Counters of a factory since it was made. A request looks up a kernel, or several where strides or a long
-/// axis need more than one.
+/// axis need more than one. What `run` generates by itself, for a diff_src at an address that a kernel for
+/// large tensors can't take, is the handle's own and not counted.
 struct FactoryStats {
   std::uint64_t hits = 0;        ///< Kernels looked up that the cache held.
   std::uint64_t misses = 0;      ///< Kernels looked up that it did not hold.
-  std::uint64_t emissions = 0;   ///< Kernels generated; one per key however many threads ask.
+  std::uint64_t emissions = 0;   ///< Kernels generated for requests; one per key however many threads ask.
   std::uint64_t evictions = 0;   ///< Kernels that the cache let go of.
   std::uint64_t kernels = 0;     ///< Kernels that it holds now.
   std::uint64_t code_bytes = 0;  ///< Bytes of code of the kernels that it holds now.
